@@ -1,0 +1,224 @@
+"""What a policy is, and how any callable becomes one.
+
+A policy is handed the registry's instruction itself, observations as stacked arrays, and its own state back. State is
+a value that the caller keeps, so episodes can be batched, stopped and resumed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NoReturn, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding.errors import PolicyError
+
+Observations = Mapping[str, NDArray[Any]]
+State = Any
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """The protocol; B is the number of episodes that run side by side.
+
+    Optional attributes and methods, looked up by name:
+        needs_task_identity (bool): ``start`` also gets ``tasks=``, the task id of each scene, such as
+            ``LiberoGoal-T3``. The records say so. Without it a policy never learns the task except from the words.
+        observation (str): the observation kind it was made for: pixels, state or both.
+        mean_action(observations, state) -> (B, n) float array: the deterministic action; used by the probes.
+        log_prob(observations, state, actions) -> (B,) float array: log density of given actions; used by the probes.
+    Row i of every result may depend on row i of the arguments only.
+    """
+
+    def start(self, instructions: Sequence[str], seed: Sequence[int]) -> State:
+        """Begin B episodes; ``seed`` has one integer per episode and is the only source of randomness."""
+        ...
+
+    def act(self, observations: Observations, state: State) -> tuple[NDArray[np.floating[Any]], State]:
+        """Actions of shape (B, n) in [-1, 1] for observations stacked along axis 0, and the next state."""
+        ...
+
+
+class CallablePolicy:
+    """A function of (observation, instruction) as a policy; it is called once per episode and step.
+
+    It gets no seed: one that draws random numbers is not repeatable.
+
+    Args:
+        function: gets the observation of one episode (arrays without batch axis) and its instruction, returns an
+            action of shape (n,).
+    """
+
+    needs_task_identity = False
+
+    def __init__(self, function: Callable[[Mapping[str, NDArray[Any]], str], Any]) -> None:
+        self.function = function
+        observation = getattr(function, "observation", None)
+        if observation is not None:
+            self.observation = observation
+
+    def start(self, instructions: Sequence[str], seed: Sequence[int]) -> tuple[str, ...]:
+        return tuple(instructions)
+
+    def act(self, observations: Observations, state: tuple[str, ...]) -> tuple[NDArray[Any], tuple[str, ...]]:
+        rows = [
+            np.asarray(self.function({key: value[row] for key, value in observations.items()}, instruction))
+            for row, instruction in enumerate(state)
+        ]
+        return np.stack(rows), state
+
+    def mean_action(self, observations: Observations, state: tuple[str, ...]) -> NDArray[Any]:
+        return self.act(observations, state)[0]
+
+
+def as_policy(thing: object) -> Policy:
+    """``thing`` itself if it follows the protocol, else a wrapped function of (observation, instruction).
+
+    Raises:
+        PolicyError: neither; names the type and what is missing.
+    """
+    if isinstance(thing, type):
+        raise PolicyError(f"{thing.__name__} is a class; pass an instance, or MODULE:{thing.__name__} to have one made")
+    if isinstance(thing, Policy):
+        return thing
+    if callable(thing):
+        return CallablePolicy(thing)
+    missing = [name for name in ("start", "act") if not callable(getattr(thing, name, None))]
+    raise PolicyError(
+        f"{type(thing).__name__} is no policy: it lacks {' and '.join(missing)}; "
+        "a policy has start(instructions, seed) and act(observations, state), or is a function of "
+        "(observation, instruction)"
+    )
+
+
+class PolicySource:
+    """Where a policy comes from, and how it is made again: in another process, for another stage.
+
+    Args:
+        policy: an import string ``module:OBJECT`` (the current directory is searched first, as with ``python -m``);
+            or the object itself. OBJECT is a policy, a class of policies, or a function of (observation, instruction).
+        options: keyword arguments for a class. Nothing else takes options.
+
+    A class is also given ``stage=`` and ``seed=`` where its signature names them, unless the options do.
+    """
+
+    def __init__(self, policy: str | object, options: Mapping[str, Any] | None = None) -> None:
+        self.policy = policy
+        self.options = dict(options or {})
+        self._made: tuple[dict[str, Any], Policy] | None = None
+
+    @property
+    def description(self) -> str:
+        """The import string, or the module and name of the object's type."""
+        if isinstance(self.policy, str):
+            return self.policy
+        named = self.policy if hasattr(self.policy, "__qualname__") else type(self.policy)
+        return f"{named.__module__}:{named.__qualname__}"
+
+    def get(self, stage: int | None = None, seed: int | None = None) -> Policy:
+        """The policy for a stage and training seed; the one made last is kept and reused where it is the same.
+
+        Raises:
+            PolicyError: no such module or object, options that do not fit, a constructor that raised, or no policy.
+        """
+        thing = _find(self.policy) if isinstance(self.policy, str) else self.policy
+        keywords = self._keywords(thing, {"stage": stage, "seed": seed})
+        if self._made is None or self._made[0] != keywords:
+            self._made = None  # the old one's memory is free before the new one is made
+            self._made = (keywords, self._make(thing, keywords))
+        return self._made[1]
+
+    def _keywords(self, thing: object, place: Mapping[str, int | None]) -> dict[str, Any]:
+        if not isinstance(thing, type):
+            if self.options:
+                raise PolicyError(
+                    f"{self.description} is not a class, so it takes no options; got {', '.join(sorted(self.options))}"
+                )
+            return {}
+        try:
+            signature = inspect.signature(thing)
+        except (ValueError, TypeError):  # some classes written in C have none
+            return self.options
+        told = {name: value for name, value in place.items() if name in signature.parameters and value is not None}
+        keywords = {**told, **self.options}
+        try:
+            signature.bind(**keywords)
+        except TypeError as error:
+            raise PolicyError(f"{self.description}{signature} cannot be made with {keywords}: {error}") from None
+        return keywords
+
+    def _make(self, thing: object, keywords: Mapping[str, Any]) -> Policy:
+        if isinstance(thing, type):
+            try:
+                thing = thing(**keywords)
+            except (Exception, SystemExit) as error:
+                raise PolicyError(
+                    f"{self.description} raised {type(error).__name__} when it was made with {dict(keywords)}: {error}"
+                ) from error
+        try:
+            return as_policy(thing)
+        except PolicyError as error:
+            raise PolicyError(f"{self.description}: {error}") from None
+
+
+def load_policy(
+    policy: str | object, options: Mapping[str, Any] | None = None, stage: int | None = None, seed: int | None = None
+) -> Policy:
+    """The policy at an import string ``module:OBJECT``, made for a stage and training seed; see ``PolicySource``.
+
+    Raises:
+        PolicyError: it cannot be had; says why.
+    """
+    return PolicySource(policy, options).get(stage, seed)
+
+
+def _find(spec: str) -> object:
+    name, _, path = spec.partition(":")
+    if not name or not path:
+        raise PolicyError(
+            f"policy {spec!r} is no import string: write MODULE:OBJECT, such as my_policy:POLICY"
+        )
+    thing: object = _module(spec, name)
+    for attribute in path.split("."):
+        if not hasattr(thing, attribute):
+            names = [known for known in vars(thing) if not known.startswith("_")] if hasattr(thing, "__dict__") else []
+            raise PolicyError(f"policy {spec!r}: {name} has no {path!r}.{_nearest(attribute, names)}")
+        thing = getattr(thing, attribute)
+    return thing
+
+
+def _module(spec: str, name: str) -> ModuleType:
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        importlib.invalidate_caches()  # the file may be younger than the process
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            _no_module(spec, error.name)
+        raise PolicyError(f"policy {spec!r}: importing {name} failed, it needs a missing module: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise PolicyError(f"policy {spec!r}: importing {name} raised {type(error).__name__}: {error}") from error
+
+
+def _no_module(spec: str, missing: str) -> NoReturn:
+    parent, _, last = missing.rpartition(".")
+    where = getattr(sys.modules.get(parent), "__path__", None) if parent else None
+    near = _nearest(last, (module.name for module in pkgutil.iter_modules(where)))
+    hint = " Write a module's name, not a file's." if last == "py" or "/" in spec else ""
+    raise PolicyError(
+        f"policy {spec!r}: no module {missing!r} in {os.getcwd()} or on the import path.{near}{hint}"
+    ) from None
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
