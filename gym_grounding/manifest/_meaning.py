@@ -1,0 +1,207 @@
+"""Whether the rows of a registry file agree with each other and with what the simulator can tell."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from gym_grounding import conditions
+from gym_grounding.conditions import Condition, Violation
+from gym_grounding.manifest._goals import entity_problems, goal_problems, region_problems
+from gym_grounding.manifest._report import Report, no_such, shown
+from gym_grounding.manifest._shape import Content
+from gym_grounding.manifest._source import Table
+from gym_grounding.types import SLOTS, TIERS, Absent, Region, Task, Variant
+
+ORIGINAL = "original"
+_Boxes: TypeAlias = dict[tuple[str, str], tuple[Region, str]]
+
+
+@functools.cache
+def _conditions() -> dict[str, Condition]:
+    """Every condition by name; listing the folder for each row would be slow."""
+    return {name: conditions.get(name) for name in conditions.names()}
+
+
+def check(content: Content, report: Report) -> None:
+    """Report everything that the well-formed rows get wrong."""
+    for scene in content.scenes.values():
+        for entity in scene.entities.values():
+            for problem in entity_problems(entity):
+                report.add(f"scenes.{scene.id}", f"entities.{entity.name}.supports", problem)
+    _check_suites(content, report)
+    _check_tasks(content, report)
+    _check_variants(content, report)
+    texts = {(row.task, row.condition, row.instruction): row.id for row in content.variants.values()}
+    for absent in content.absent:
+        _check_absent(absent, texts, content, report)
+    for suite, table in content.counts.items():
+        _check_counts(suite, table, content, report)
+
+
+def _check_suites(content: Content, report: Report) -> None:
+    for suite, info in content.suites.items():
+        tasks = [task for task in content.tasks.values() if task.suite == suite]
+        if not tasks and not content.spoilt:
+            report.add(f"suites.{suite}", "", "has no tasks; add them or leave the suite out")
+        for task in tasks:
+            scene = content.scenes.get(task.scene)
+            if scene is not None and scene.adapter != info.adapter:
+                message = f"is in scene {scene.id} of adapter {scene.adapter!r}; its suite has {info.adapter!r}"
+                report.add(task.id, "scene", message)
+
+
+def _check_tasks(content: Content, report: Report) -> None:
+    for task in content.tasks.values():
+        if task.suite not in content.suites and task.suite not in content.spoilt:
+            report.add(task.id, "suite", no_such("suite", task.suite, content.suites))
+        if task.id != f"{task.suite}-T{task.index}":
+            report.add(task.id, "id", f"must spell suite and index: {task.suite}-T{task.index}")
+        scene = content.scenes.get(task.scene)
+        if scene is not None:
+            for problem in goal_problems(task.goal, scene):
+                report.add(task.id, "goal", problem)
+        elif task.scene not in content.spoilt:
+            report.add(task.id, "scene", no_such("scene", task.scene, content.scenes))
+        originals = [row for row in content.variants.values() if (row.task, row.condition) == (task.id, ORIGINAL)]
+        if not originals and not content.spoilt:
+            report.add(task.id, "", f"has no original; add a variant {task.id}-Original with the canonical text")
+
+
+def _check_variants(content: Content, report: Report) -> None:
+    texts: dict[tuple[str, str], str] = {}
+    siblings: dict[tuple[str, str, str | None], list[Variant]] = {}
+    boxes: _Boxes = {}
+    for variant in content.variants.values():
+        task = content.tasks.get(variant.task)
+        if task is None and variant.task not in content.spoilt:
+            report.add(variant.id, "task", no_such("task", variant.task, content.tasks))
+        same = texts.setdefault((variant.task, " ".join(variant.instruction.casefold().split())), variant.id)
+        if same != variant.id:
+            report.add(variant.id, "instruction", f"{shown(variant.instruction)} is also the text of {same}")
+        condition = _conditions().get(variant.condition)
+        if condition is None:
+            report.add(variant.id, "condition", no_such("condition", variant.condition, _conditions()))
+            continue
+        if variant.id != spelled(variant, condition):
+            report.add(variant.id, "id", f"must spell task, condition, slot and number: {spelled(variant, condition)}")
+        family = siblings.setdefault((variant.task, variant.condition, variant.slot), [])
+        _report(variant, (found for sibling in family for found in condition.conflicts(variant, sibling)), report)
+        family.append(variant)
+        if task is not None and task.scene in content.scenes:
+            _report(variant, condition.violations(variant, task, content.scenes[task.scene]), report)
+            _check_goal(variant, task, content, report)
+            _check_boxes(variant, task, boxes, report)
+
+
+def _report(variant: Variant, violations: Iterable[Violation], report: Report) -> None:
+    for violation in violations:
+        report.add(variant.id, violation.field, f"{violation.message} ({violation.code})")
+
+
+def _check_goal(variant: Variant, task: Task, content: Content, report: Report) -> None:
+    if variant.goal is None:
+        return
+    scene = content.scenes[task.scene]
+    for problem in goal_problems(variant.goal, scene):
+        report.add(variant.id, "goal", problem)
+    for problem in region_problems(variant.goal, scene):
+        report.add(variant.id, "regions", problem)
+    certificate = variant.details.get("certificate")
+    if isinstance(certificate, dict):
+        tasks = content.tasks.values()
+        truth = [other.id for other in tasks if other.scene == task.scene and other.goal == variant.goal]
+        if sorted(certificate["trained_goal_of"]) != sorted(truth):
+            message = f"is {list(certificate['trained_goal_of'])}; in this scene the goal is that of {truth}"
+            report.add(variant.id, "certificate.trained_goal_of", message)
+
+
+def _check_boxes(variant: Variant, task: Task, boxes: _Boxes, report: Report) -> None:
+    """One name means one box in a scene, since the scene is compiled once for all its variants."""
+    for region in variant.goal.regions if variant.goal else ():
+        first, owner = boxes.setdefault((task.scene, region.name), (region, variant.id))
+        if first != region:
+            report.add(variant.id, "regions", f"{region.name}: is another box than in {owner}; choose another name")
+
+
+def _check_absent(absent: Absent, texts: Mapping[tuple[str, str, str], str], content: Content, report: Report) -> None:
+    place = f"{absent.task} {absent.condition} {absent.slot or ''}".rstrip()
+    place = f"dropped {place} {shown(absent.instruction)}" if absent.instruction else f"unavailable {place}"
+    task = content.tasks.get(absent.task)
+    if task is None and absent.task not in content.spoilt:
+        report.add(place, "task", no_such("task", absent.task, content.tasks))
+    if absent.condition not in _conditions():
+        report.add(place, "condition", no_such("condition", absent.condition, _conditions()))
+    elif _conditions()[absent.condition].has_slot != (absent.slot is not None):
+        state = "is missing" if absent.slot is None else f"is {absent.slot!r}; must be left out"
+        report.add(place, "slot", f"{state} in a cell of condition {absent.condition}")
+    same = texts.get((absent.task, absent.condition, absent.instruction or ""))
+    if same is not None:
+        report.add(place, "instruction", f"is also registered, as {same}; keep one")
+    if absent.goal is not None and task is not None and task.scene in content.scenes:
+        known = {*content.scenes[task.scene].entities, *(region.name for region in absent.goal.regions)}
+        for name in sorted({name for predicate in absent.goal.all_of for name in predicate.args} - known):
+            report.add(place, "goal", f"names {name!r}, not in the scene: {no_such('entity', name, known)}")
+
+
+def _check_counts(suite: str, table: Table, content: Content, report: Report) -> None:
+    """A suite that states its totals states the true ones, and every cell of it has a variant or a reason."""
+    place = f"counts.{suite}"
+    if suite not in content.suites:
+        report.add(place, "", no_such("suite", suite, content.suites))
+        return
+    truth = totals(suite, content)
+    for name, value in table.items():
+        if name == "paper":  # what another study counted, for comparison
+            continue
+        if name not in truth:
+            report.add(place, name, no_such("total", name, truth))
+        elif value != truth[name]:
+            report.add(place, name, f"is {shown(value)}; the rows give {truth[name]}")
+    for cell in uncovered(suite, content):
+        report.add(place, "", f"{cell} has neither enough variants nor a dropped or unavailable row with a reason")
+
+
+def totals(suite: str, content: Content) -> dict[str, object]:
+    """Number of variants of a suite by condition; by slot, and for contrasts by tier and slot, where there are any."""
+    rows = [row for row in content.variants.values() if row.task in content.tasks]
+    rows = [row for row in rows if content.tasks[row.task].suite == suite]
+    result: dict[str, object] = {"cells": len(list(cells(suite, content)))}
+    for name in _conditions():
+        own = [row for row in rows if row.condition == name]
+        if not _conditions()[name].has_slot:
+            result[name] = len(own)
+            continue
+        for tier in TIERS if any(row.tier for row in own) else (None,):
+            count = Counter(row.slot for row in own if row.tier == tier)
+            result[f"{name}_{tier}" if tier else name] = {slot: count[slot] for slot in SLOTS}
+    return result
+
+
+def cells(suite: str, content: Content) -> Iterator[tuple[str, str, str | None, int]]:
+    """Cells of a suite that should hold a variant: task, condition, slot (or None), number."""
+    for task in content.tasks.values():
+        if task.suite == suite:
+            for name in _conditions():
+                condition = _conditions()[name]
+                for slot in SLOTS if condition.has_slot else (None,):
+                    for number in range(1, condition.per_task + 1):
+                        yield task.id, name, slot, number
+
+
+def uncovered(suite: str, content: Content) -> Iterator[str]:
+    """Cells of a suite with fewer variants than they should have and no reason why."""
+    have = Counter((row.task, row.condition, row.slot) for row in content.variants.values())
+    reasons = {(row.task, row.condition, row.slot) for row in content.absent}
+    for task, condition, slot, number in cells(suite, content):
+        if have[task, condition, slot] < number and (task, condition, slot) not in reasons:
+            yield f"{task} {condition} {slot or number}"
+
+
+def spelled(variant: Variant, condition: Condition) -> str:
+    """The id that a variant's fields spell; a condition with one variant per task has no number."""
+    unique = condition.per_task == 1 and not condition.has_slot
+    number = "" if unique else str(variant.number)
+    return f"{variant.task}-{condition.label}{(variant.slot or '').capitalize()}{number}"
