@@ -61,6 +61,10 @@ class WrongVersion(GroundingError, RuntimeError):
     """An installed package has a version that is known to give wrong or no results."""
 
 
+class InvalidDemonstration(GroundingError, ValueError):
+    """A demonstration file that is missing, malformed or of another task; names file, demonstration and dataset."""
+
+
 class InvalidAction(GroundingError, ValueError):
     """An action with NaN, an infinity, the wrong shape or the wrong type."""
 

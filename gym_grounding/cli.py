@@ -1,0 +1,332 @@
+"""The command line: list, validate, evaluate, observe, probe, report, metrics.
+
+Input errors end with one message and exit code 2; an interrupted evaluation with 130. Heavy modules are imported by
+the command that needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gym_grounding import conditions as condition_modules
+from gym_grounding import manifest as manifests
+from gym_grounding.errors import GroundingError, InvalidOption, RegistryError
+from gym_grounding.plan import HORIZON, STOPS, Plan
+from gym_grounding.policy import declared_observation
+from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class BadInput(click.ClickException):
+    """One message on the error output and exit code 2."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Turns the suite's errors into one message and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        warnings.showwarning = _show_warning
+        try:
+            return super().invoke(ctx)
+        except GroundingError as error:
+            raise BadInput(str(error)) from error
+        except KeyboardInterrupt as stopped:
+            click.echo(f"\n{stopped}" if str(stopped) else "\ninterrupted", err=True)
+            ctx.exit(128 + signal.SIGINT)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def numbers(text: str, option: str, stop: int | None = None) -> tuple[int, ...]:
+    """Integers written as ``0:20``, ``0,3,7`` or a mixture; ``all`` is ``0:stop`` where a stop is known.
+
+    Raises:
+        InvalidOption: not such a list; names the option.
+    """
+    if text == "all" and stop is not None:
+        return tuple(range(stop))
+    found: list[int] = []
+    for part in text.split(","):
+        first, colon, last = part.strip().partition(":")
+        try:
+            found += range(int(first), int(last)) if colon else [int(first)]
+        except ValueError:
+            raise InvalidOption(f"{option} {text!r}: write numbers as 0:20, 0,3,7 or a mixture") from None
+    if not found or len(set(found)) != len(found):
+        raise InvalidOption(f"{option} {text!r}: {'names no number' if not found else 'names a number twice'}")
+    return tuple(found)
+
+
+def words(text: str | None) -> tuple[str, ...] | None:
+    """Names written with commas; None stays None."""
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def options_of(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE pairs as keyword arguments; values are read as JSON where they are JSON, else as text."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise InvalidOption(f"--policy-option {pair!r}: write KEY=VALUE")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
+
+
+PLAN_OPTIONS = (
+    click.option("--suite", default="LiberoGoal", show_default=True, help="Suite of the registry."),
+    click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own."),
+    click.option("--order", default="0", show_default=True, help="LIBERO order 0..20, or task numbers such as 8,4,1."),
+    click.option("--tasks", help="Evaluate only these task numbers, such as 1,4,8."),
+    click.option("--conditions", help="Such as original,paraphrase; default: all."),
+    click.option("--tiers", help=f"Of the contrasts: {','.join(TIERS)}; default: both."),
+    click.option("--slots", help=f"Of contrasts and collisions: {','.join(SLOTS)}; default: all."),
+    click.option("--init-states", default="0:20", show_default=True, help="Such as 0:20 or 0,7."),
+    click.option("--seeds", default="0", show_default=True, help="Seeds of the policy, such as 0,1,2."),
+    click.option("--stages", default="last", show_default=True, help="last, all, or positions such as 0:10."),
+    click.option("--every-stage", is_flag=True, help="Contrasts and collisions after every stage, not only the last."),
+    click.option("--horizon", type=int, default=HORIZON, show_default=True, help="Policy steps per episode."),
+    click.option("--stop", type=click.Choice(STOPS), default=STOPS[0], show_default=True),
+    click.option(
+        "--observation", type=click.Choice(OBSERVATIONS), help="Default: what the policy declares, or pixels."
+    ),
+    click.option("--image-size", type=int, default=128, show_default=True),
+    click.option("--orientation", type=click.Choice(ORIENTATIONS), default="raw", show_default=True),
+    click.option("--settle-steps", type=int, help="Default: the registry's."),
+    click.option("--batch", type=int, default=1, show_default=True, help="Episodes side by side in one worker."),
+)
+POLICY_OPTIONS = (
+    click.option("--policy", required=True, help="MODULE:OBJECT: a policy, a class, or a function."),
+    click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class."),
+)
+
+
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator from several click options, shown in the given order."""
+    return lambda function: reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+
+
+def plan_of(observation: str | None, **given: Any) -> Plan:
+    """A plan from the values of ``PLAN_OPTIONS``; without an observation kind the default one is used."""
+    manifest = manifests.load(given["registry"])
+    order = numbers(given["order"], "--order")
+    tasks = given["tasks"]
+    settings = SceneSettings(
+        observation=observation or SceneSettings().observation,
+        image_size=given["image_size"],
+        orientation=given["orientation"],
+        settle_steps=manifest.settle if given["settle_steps"] is None else given["settle_steps"],
+    )
+    stages = given["stages"]
+    return Plan.make(
+        given["suite"],
+        registry=given["registry"],
+        order=order[0] if len(order) == 1 else order,
+        conditions=words(given["conditions"]),
+        tiers=words(given["tiers"]),
+        slots=words(given["slots"]),
+        tasks=None if tasks is None else numbers(tasks, "--tasks"),
+        init_states=numbers(given["init_states"], "--init-states"),
+        seeds=numbers(given["seeds"], "--seeds"),
+        stages=stages if stages in ("last", "all") else numbers(stages, "--stages"),
+        final_conditions_every_stage=given["every_stage"],
+        horizon=given["horizon"],
+        stop=given["stop"],
+        settings=settings,
+        batch=given["batch"],
+    )
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gym-grounding")
+def main() -> None:
+    """Does a policy still listen? Language grounding measured on real LIBERO rollouts."""
+
+
+@main.command("list")
+@click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own.")
+@click.option("--suite", help="Only this suite.")
+@click.option("--conditions", help=f"Only these: {','.join(condition_modules.names())}.")
+@click.option("--counts", is_flag=True, help="Totals instead of ids.")
+@click.option("--absent", is_flag=True, help="Refused proposals and cells with nothing to propose, with reasons.")
+def list_command(registry: Path | None, suite: str | None, conditions: str | None, counts: bool, absent: bool) -> None:
+    """Environment ids with their instructions."""
+    manifest = manifests.load(registry)
+    chosen = manifest.select(suite=suite, conditions=words(conditions))
+    if absent:
+        for row in manifest.absent:
+            place = " ".join(filter(None, (row.task, row.condition, row.slot)))
+            click.echo(f"{place}: {row.reason}: {row.instruction or row.note}")
+    elif counts:
+        total = Counter((v.condition, v.tier or "", v.slot or "") for v in chosen)
+        for (condition, tier, slot), count in sorted(total.items()):
+            click.echo(f"{condition:<12}{tier:<12}{slot:<12}{count:>5}")
+        click.echo(f"{'all':<36}{len(chosen):>5}")
+    else:
+        for variant in chosen:
+            click.echo(f"Grounding/{variant.id}-v{manifest.version}\t{variant.instruction}")
+
+
+@main.command()
+@click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own; default: the shipped.")
+@click.option("--sources", is_flag=True, help="Also check the files that the tasks come from (BDDL, init states).")
+@click.option("--starts", help="Also open the simulator: no goal may hold at these initial states, such as 0:50.")
+def validate(registry: Path | None, sources: bool, starts: str | None) -> None:
+    """Check a registry file: shape, meaning, totals."""
+    found = manifests.problems(registry)
+    for problem in found:
+        click.echo(problem)
+    if found:
+        raise RegistryError(f"{registry or manifests.default_path()}: {len(found)} problem(s)")
+    manifest = manifests.load(registry)
+    if sources:
+        from gym_grounding import adapters
+
+        for task in manifest.tasks.values():
+            adapters.get(manifest.adapter_name(task.id)).verify(task)
+    if starts is not None:
+        _check_starts(manifest, numbers(starts, "--starts"))
+    click.echo(
+        f"{manifest.path}: {len(manifest.tasks)} tasks, {len(manifest.variants)} variants, "
+        f"{len(manifest.absent)} proposals refused or cells unavailable, with reasons; sha256 {manifest.sha256}"
+    )
+
+
+def _check_starts(manifest: manifests.Manifest, init_states: tuple[int, ...]) -> None:
+    from tqdm import tqdm
+
+    from gym_grounding.starts import count_starts, disagreements
+
+    tasks = tqdm(manifest.tasks.values(), unit="task", disable=None)
+    counts = [one for task in tasks for one in count_starts(manifest, task, init_states)]
+    found = disagreements(counts)
+    for line in found:
+        click.echo(line)
+    if found:
+        raise RegistryError(f"{manifest.path}: {len(found)} goal(s) that hold at the start")
+    click.echo(f"no goal of {len(counts)} holds at any of {len(init_states)} starts")
+
+
+@main.command()
+@with_options(*POLICY_OPTIONS, *PLAN_OPTIONS)
+@click.option("--workers", type=int, default=1, show_default=True, help="Processes; 0 runs in this one.")
+@click.option("--timeout", type=float, help="Longest time for one call of the policy [s].")
+@click.option("--name", help="Name of the method in reports.")
+@click.option("--accept-versions", is_flag=True, help="Continue a run that was begun with other versions.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory of the run.")
+def evaluate(
+    policy: str,
+    policy_option: tuple[str, ...],
+    workers: int,
+    timeout: float | None,
+    name: str | None,
+    accept_versions: bool,
+    out: Path,
+    **given: Any,
+) -> None:
+    """Run a policy on every cell of a plan; the same command continues an unfinished run."""
+    from gym_grounding.evaluate import evaluate as run
+    from gym_grounding.store import RunStore
+
+    options = options_of(policy_option)
+    plan = planned(policy, options, given)
+    total = len(plan.cells(manifests.load(plan.registry)))
+    click.echo(f"{policy}: {total} episodes into {out}")
+    run(
+        policy,
+        plan,
+        out,
+        workers=workers,
+        timeout=timeout,
+        name=name,
+        options=options,
+        accept_versions=accept_versions,
+    )
+    with RunStore.open(out) as store:
+        done, errors = len(store.done_cells()), len(store.errors())
+    click.echo(f"{out}: {done} of {total} episodes recorded, {errors} ended in an error")
+
+
+def planned(policy: str | None, options: dict[str, Any], given: dict[str, Any]) -> Plan:
+    """The plan of the given options, with the observation kind that the policy declares where none is given."""
+    asked = given.pop("observation")
+    declared = None if asked or policy is None else declared_observation(policy)
+    return plan_of(asked or declared, **given)
+
+
+@main.command()
+@with_options(*PLAN_OPTIONS)
+@click.option("--policy", help="MODULE:OBJECT that is followed under the original instruction; default: starts only.")
+@click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class.")
+@click.option("--every", type=int, default=10, show_default=True, help="With a policy: store every so many steps.")
+@click.option("--expert", is_flag=True, help="Store the policy's actions as the expert's, for the language margin.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The .npz file.")
+def observe(
+    policy: str | None, policy_option: tuple[str, ...], every: int, expert: bool, out: Path, **given: Any
+) -> None:
+    """Store observations for `probe`."""
+    from gym_grounding.probe import collect, load_observations
+
+    options = options_of(policy_option)
+    plan = planned(policy, options, given)
+    collect(plan, out, policy=policy, options=options, every=every, expert=expert)
+    stored = load_observations(out)
+    click.echo(f"{out}: {sum(len(one.names) for one in stored.values())} observations of {len(stored)} tasks")
+
+
+@main.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--observations", type=click.Path(path_type=Path), required=True, help="A file of `observe`.")
+def probe(run: Path, observations: Path) -> None:
+    """Ask a run's policy for actions under two instructions (action divergence, language margin)."""
+    from gym_grounding.probe import probe as ask
+    from gym_grounding.store import RunStore
+
+    with RunStore.open(run) as store:
+        header = store.header
+    plan = Plan.from_json(header.plan)
+    count = ask(header.policy, observations, plan, run, options=header.policy_options)
+    click.echo(f"{run}: {count} new probes")
+
+
+@main.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the report.")
+@click.option("--allow-mixed", is_flag=True, help="Compare runs that were measured differently, with warnings.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
+def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> None:
+    """Score runs: metrics.json, CSV tables, figures, report.md and one self-contained report.html."""
+    from gym_grounding.report import write_report
+
+    folder = write_report(runs, out, allow_mixed=allow_mixed, seed=seed)
+    click.echo((folder / "report.md").read_text(encoding="utf-8"))
+    click.echo(f"written: {folder / 'report.html'}")
+
+
+@main.command()
+def metrics() -> None:
+    """Every metric's definition, threshold and source, as Markdown."""
+    from gym_grounding.report import metrics_page
+
+    click.echo(metrics_page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Whether goals already hold at the start: the certificate ``true_initially`` of a registry, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from gym_grounding import adapters
+from gym_grounding.manifest import Manifest
+from gym_grounding.types import Goal, SceneSettings, Task
+
+
+@dataclass(frozen=True, slots=True)
+class StartCount:
+    """In how many starts of its task a variant's goal holds right after settling.
+
+    Attributes:
+        variant: variant id; originals stand for their task's goal.
+        settled: number of starts in which the goal holds.
+        of: number of starts looked at.
+        recorded: number that the registry's certificate states for all initial states; None without one.
+    """
+
+    variant: str
+    settled: int
+    of: int
+    recorded: int | None
+
+
+def count_starts(manifest: Manifest, task: Task, init_states: Sequence[int]) -> tuple[StartCount, ...]:
+    """Open a task's scene and evaluate the goals of its original and contrasts in the given starts.
+
+    Raises:
+        InvalidOption: an initial state that the task does not have.
+        MissingSource, WrongVersion, SimulatorError: the scene cannot be opened.
+    """
+    goals = _goals(manifest, task)
+    facts = manifest.scene_of(task.id)
+    settings = SceneSettings(observation="state", settle_steps=manifest.settle)
+    counts = dict.fromkeys(goals, 0)
+    scene = adapters.get(facts.adapter).open(facts, {task.id: task}, settings)
+    with closing(scene):
+        for init_state in init_states:
+            scene.reset(task, init_state)
+            for variant, goal in goals.items():
+                counts[variant] += scene.holds(goal)
+    return tuple(
+        StartCount(variant, count, len(init_states), _recorded(manifest, variant)) for variant, count in counts.items()
+    )
+
+
+def disagreements(counts: Iterable[StartCount]) -> tuple[str, ...]:
+    """One line for every goal that holds at a start although the registry does not say so."""
+    return tuple(
+        f"{one.variant}: its goal holds right after settling in {one.settled} of {one.of} starts; "
+        f"the registry records {'nothing' if one.recorded is None else one.recorded}"
+        for one in counts
+        if one.settled > (one.recorded or 0)
+    )
+
+
+def _goals(manifest: Manifest, task: Task) -> dict[str, Goal]:
+    variants = manifest.select(tasks=[task.id], conditions=["original", "contrast"])
+    return {variant.id: variant.goal or task.goal for variant in variants}
+
+
+def _recorded(manifest: Manifest, variant: str) -> int | None:
+    certificate = manifest.variant(variant).details.get("certificate")
+    measured = certificate.get("true_initially") if isinstance(certificate, dict) else None
+    return measured["settled"] if isinstance(measured, dict) else None
