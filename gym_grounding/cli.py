@@ -1,4 +1,4 @@
-"""The command line: list, validate, evaluate, observe, probe, report, metrics.
+"""The command line: list, validate, evaluate, observe, probe, report, salvage, metrics.
 
 Input errors end with one message and exit code 2; an interrupted evaluation with 130. Heavy modules are imported by
 the command that needs them.
@@ -21,7 +21,7 @@ from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import GroundingError, InvalidOption, RegistryError
 from gym_grounding.plan import HORIZON, STOPS, Plan
-from gym_grounding.policy import declared_observation
+from gym_grounding.policy import PolicySource
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -267,7 +267,7 @@ def evaluate(
 def planned(policy: str | None, options: dict[str, Any], given: dict[str, Any]) -> Plan:
     """The plan of the given options, with the observation kind that the policy declares where none is given."""
     asked = given.pop("observation")
-    declared = None if asked or policy is None else declared_observation(policy)
+    declared = None if asked or policy is None else PolicySource(policy).observation
     return plan_of(asked or declared, **given)
 
 
@@ -318,6 +318,17 @@ def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> N
     folder = write_report(runs, out, allow_mixed=allow_mixed, seed=seed)
     click.echo((folder / "report.md").read_text(encoding="utf-8"))
     click.echo(f"written: {folder / 'report.html'}")
+
+
+@main.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+def salvage(run: Path, new: Path) -> None:
+    """Copy the records that can still be read from a damaged RUN into a NEW one, which can be continued."""
+    from gym_grounding.store import salvage as copy
+
+    saved = copy(run, new)
+    click.echo(f"{new}: " + ", ".join(f"{count} {table}" for table, count in saved.items()))
 
 
 @main.command()

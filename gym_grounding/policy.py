@@ -6,13 +6,14 @@ a value that the caller keeps, so episodes can be batched, stopped and resumed.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -99,6 +100,53 @@ def as_policy(thing: object) -> Policy:
     )
 
 
+def begin(policy: Policy, instructions: Sequence[str], seed: Sequence[int], tasks: Sequence[str]) -> State:
+    """``policy.start``; the task ids are handed over only to a policy that needs them."""
+    told = {"tasks": list(tasks)} if getattr(policy, "needs_task_identity", False) else {}
+    return policy.start(list(instructions), seed=list(seed), **told)
+
+
+def actions_of(
+    policy: Policy, observations: Observations, state: State, shape: tuple[int | None, ...]
+) -> tuple[NDArray[Any], State]:
+    """``policy.act``, its answer checked for form: (actions, state) with real numbers of ``shape``; None fits any size.
+
+    Raises:
+        PolicyError: the answer has another form. NaN is left to the caller, who knows whose row it is.
+    """
+    result = policy.act(observations, state)
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise PolicyError(f"it returned {type(result).__name__}; it must return (actions, state)")
+    return numbers_of(result[0], shape), result[1]
+
+
+def numbers_of(answer: object, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """A policy's answer as an array of real numbers of ``shape``; None fits any size.
+
+    Raises:
+        PolicyError: it is none; names both shapes.
+    """
+    array = np.asarray(answer)
+    fits = array.ndim == len(shape) and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
+    if array.dtype.kind not in "fiu" or not fits:
+        wanted = f"({', '.join('any' if size is None else str(size) for size in shape)})"
+        raise PolicyError(
+            f"it returned shape {array.shape} and type {array.dtype}; it must return real numbers of shape "
+            f"{wanted}, a row for each episode"
+        )
+    return array
+
+
+@contextlib.contextmanager
+def blamed(method: str, place: str) -> Iterator[None]:
+    """Whatever is raised inside becomes a PolicyError that names the policy's method and the place."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        reason = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
+        raise PolicyError(f"{method} failed in {place}: {reason}") from error
+
+
 class PolicySource:
     """Where a policy comes from, and how it is made again: in another process, for another stage.
 
@@ -123,18 +171,31 @@ class PolicySource:
         named = self.policy if hasattr(self.policy, "__qualname__") else type(self.policy)
         return f"{named.__module__}:{named.__qualname__}"
 
+    @property
+    def observation(self) -> str | None:
+        """The observation kind that the policy, its class or its function declares, without making it; else None.
+
+        Raises:
+            PolicyError: no such module or object.
+        """
+        declared = getattr(self._thing(), "observation", None)
+        return declared if isinstance(declared, str) else None
+
     def get(self, stage: int | None = None, seed: int | None = None) -> Policy:
         """The policy for a stage and training seed; the one made last is kept and reused where it is the same.
 
         Raises:
             PolicyError: no such module or object, options that do not fit, a constructor that raised, or no policy.
         """
-        thing = _find(self.policy) if isinstance(self.policy, str) else self.policy
+        thing = self._thing()
         keywords = self._keywords(thing, {"stage": stage, "seed": seed})
         if self._made is None or self._made[0] != keywords:
             self._made = None  # the old one's memory is free before the new one is made
             self._made = (keywords, self._make(thing, keywords))
         return self._made[1]
+
+    def _thing(self) -> object:
+        return _find(self.policy) if isinstance(self.policy, str) else self.policy
 
     def _keywords(self, thing: object, place: Mapping[str, int | None]) -> dict[str, Any]:
         if not isinstance(thing, type):
@@ -183,9 +244,7 @@ def load_policy(
 def _find(spec: str) -> object:
     name, _, path = spec.partition(":")
     if not name or not path:
-        raise PolicyError(
-            f"policy {spec!r} is no import string: write MODULE:OBJECT, such as my_policy:POLICY"
-        )
+        raise PolicyError(f"policy {spec!r} is no import string: write MODULE:OBJECT, such as my_policy:POLICY")
     thing: object = _module(spec, name)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):

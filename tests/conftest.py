@@ -1,10 +1,15 @@
 """Fixtures that several test modules share."""
 
 import pytest
+from hypothesis import settings
 
 import gym_grounding
 from gym_grounding import manifest
 from gym_grounding.testing import TOY_REGISTRY
+
+# the time of one example says more about the machine than about the code
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -158,3 +158,18 @@ def test_the_policy_declares_what_it_observes_unless_told_otherwise(tmp_path, as
     assert result.exit_code == 0, result.output
     with RunStore.open(tmp_path) as store:
         assert store.header.settings["observation"] == used
+
+
+def test_salvage_copies_what_a_damaged_run_still_holds(tmp_path):
+    evaluated(tmp_path / "run")
+    path = tmp_path / "run" / "run.sqlite"
+    with RunStore.open(tmp_path / "run") as store:
+        count = len(store.episodes())
+    path.write_bytes(path.read_bytes()[:-4096])
+    refused = run("report", tmp_path / "run", "--out", tmp_path / "report")
+    assert refused.exit_code == 2
+    assert "gym-grounding salvage" in refused.output
+    saved = run("salvage", tmp_path / "run", tmp_path / "new")
+    assert saved.exit_code == 0, saved.output
+    with RunStore.open(tmp_path / "new") as store:
+        assert 0 < len(store.episodes()) <= count

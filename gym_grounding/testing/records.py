@@ -161,6 +161,7 @@ def write_run(
     skill: float = 0.7,
     skip: Iterable[Cell] = (),
     probes: bool = False,
+    versions: Mapping[str, str] | None = None,
 ) -> Path:
     """A run directory of an invented policy for a plan; ``skip`` leaves cells out.
 
@@ -177,7 +178,7 @@ def write_run(
         plan=plan.to_json(),
         registry_sha256=manifest.sha256,
         scenes=scenes,
-        versions={"numpy": "2.0.0"},
+        versions=versions or {"numpy": "2.0.0"},
         source_revision="",
         task_identity=False,
         settings=settings,

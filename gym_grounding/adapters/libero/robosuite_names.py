@@ -1,0 +1,33 @@
+"""Everything taken from robosuite, LIBERO and mujoco, imported quietly. Import this module only to open a scene."""
+
+from __future__ import annotations
+
+from gym_grounding.adapters.libero import install
+
+with install.importing():
+    from libero.libero import get_default_path_dict, get_libero_path
+    from libero.libero.envs.env_wrapper import ControlEnv
+    from libero.libero.envs.object_states import SiteObjectState
+    from libero.libero.envs.objects.target_zones import TargetZone
+    from libero.libero.envs.predicates import get_predicate_fn, get_predicate_fn_dict
+    from robosuite.utils import binding_utils
+    from robosuite.utils.binding_utils import MjRenderContextOffscreen
+    from robosuite.utils.errors import RandomizationError
+    from robosuite.utils.observables import Observable, sensor
+    from robosuite.utils.transform_utils import convert_quat
+
+__all__ = [
+    "ControlEnv",
+    "MjRenderContextOffscreen",
+    "Observable",
+    "RandomizationError",
+    "SiteObjectState",
+    "TargetZone",
+    "binding_utils",
+    "convert_quat",
+    "get_default_path_dict",
+    "get_libero_path",
+    "get_predicate_fn",
+    "get_predicate_fn_dict",
+    "sensor",
+]

@@ -1,0 +1,211 @@
+"""An open LIBERO scene."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding.adapters._base import Observation
+from gym_grounding.adapters.libero import facts, fixtures, install, spaces
+from gym_grounding.adapters.libero.pool import Pool
+from gym_grounding.adapters.libero.predicates import Judge
+from gym_grounding.adapters.libero.simulator import Simulator
+from gym_grounding.errors import GroundingError, InvalidOption, SimulatorError
+from gym_grounding.types import Goal, SceneFacts, SceneSettings, Task
+
+IDLE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
+"""The action of the settle steps: no motion, gripper open."""
+POOL: Pool[Simulator] = Pool()
+"""This process's compiled scenes, by scene id and whether they draw."""
+
+_ROWS: dict[str, tuple[slice, ...]] = {
+    "raw": (slice(None),),
+    "upright": (slice(None, None, -1),),
+    "rotated": (slice(None, None, -1), slice(None, None, -1)),
+}
+
+
+class LiberoScene:
+    """A LIBERO scene: a Panda arm at 20 control steps per second, driven by offsets of its hand.
+
+    Actions, each in [-1, 1]: 0 to 2 move the hand's goal by up to 5 cm (world x, y, z); 3 to 5 turn it by up to 0.5 rad
+    (axis-angle); 6 drives the gripper.
+
+    Episode start: LIBERO's reset, gripper ramp zeroed, fixtures placed from the table, initial state set once,
+    ``settings.settle_steps`` idle steps. Equal to the last bit for equal (task, initial state, settings).
+
+    Surprises:
+        Gripper: +1 closes, -1 opens, 0 holds; only the sign counts. A command takes 8 steps from open to closed.
+        Idle steps turn the arm by about 3 degrees: the controller still heads for the pose of the reset.
+        Pictures come upside down (``raw``). ``upright`` is the true view, with image-left at world -y; ``rotated`` is
+        its mirror image, in which left and right are swapped.
+        Quaternions are (x, y, z, w) and floats float64; NAME_to_robot0_eef_quat has only float32's precision.
+        Observations are taken 2 ms before the end of the control step; goals are judged at its end.
+
+    Args:
+        scene: which scene.
+        tasks: its tasks by id; the scene is compiled from the one with the lowest index.
+        settings: what to observe.
+
+    Raises:
+        MissingSource, MissingRenderer, WrongVersion, SimulatorError
+    """
+
+    def __init__(self, scene: SceneFacts, tasks: Mapping[str, Task], settings: SceneSettings) -> None:
+        if not tasks:
+            raise InvalidOption(f"Scene {scene.id}: no task is given, so there is no file to compile it from")
+        self._scene = scene
+        self._settings = settings
+        self._arrays = spaces.arrays(scene, settings)
+        self._pictures = spaces.pictures(settings)
+        self._source = min(tasks.values(), key=lambda task: task.index)
+        self._raw: Mapping[str, Any] = {}
+        self._home: NDArray[np.float64] = np.zeros(3)
+        self._lease: _Lease | None = None
+        self._open()
+
+    def reset(self, task: Task, init_state: int) -> Observation:
+        """See ``adapters.Scene.reset``."""
+        row = facts.init_state(task, init_state)
+        poses = fixtures.poses(task, init_state)
+        if self._lease is None or self._lease.broken or self._lease.process != os.getpid():
+            self._open()
+        self._raw = {}
+        simulator, steps = self._simulator, self._settings.settle_steps
+        with self._simulating(f"start initial state {init_state} of {task.id}"):
+            simulator.image_size = self._settings.image_size
+            self._raw = simulator.start(row, poses, drawing=steps == 0)
+            for step in range(1, steps + 1):
+                self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
+            self._judge.settled()
+            observation = self._observation()
+        self._home = observation["robot0_eef_pos"]
+        return observation
+
+    def step(self, action: NDArray[np.float64]) -> Observation:
+        """See ``adapters.Scene.step``."""
+        simulator = self._simulator
+        with self._simulating("step"):
+            self._raw = simulator.step(np.array(action, np.float64), drawing=True)
+            self._judge.forget()
+            return self._observation()
+
+    def holds(self, goal: Goal) -> bool:
+        """See ``adapters.Scene.holds``.
+
+        Raises:
+            InvalidOption: the goal names a predicate, entity or surface that the scene does not have.
+        """
+        self._started()
+        return self._judge.holds(goal)
+
+    def displacement(self) -> float:
+        """See ``adapters.Scene.displacement``."""
+        self._started()
+        return float(np.linalg.norm(self._raw["robot0_eef_pos"] - self._home))
+
+    def state(self) -> NDArray[np.float64]:
+        """Time [s], positions, velocities: shape (1 + nq + nv,), a copy."""
+        self._started()
+        return self._simulator.state()
+
+    def render(self) -> NDArray[np.uint8]:
+        """The agent view, upright, shape (image_size, image_size, 3): the last observation's where it has one.
+
+        Raises:
+            MissingRenderer: the scene observes no pictures and none can be drawn.
+        """
+        self._started()
+        if self._pictures:
+            picture = self._raw["agentview_image"]
+        else:
+            with self._simulating("draw"):
+                picture = self._simulator.picture("agentview", self._settings.image_size)
+        return np.array(picture[_ROWS["upright"]], np.uint8, order="C")
+
+    def close(self) -> None:
+        """Give the simulator back for the next scene; safe to call twice."""
+        if self._lease is not None:
+            self._give_back()
+        self._lease, self._raw = None, {}
+
+    def _open(self) -> None:
+        self.close()
+        facts.verify(self._source)
+        if self._pictures:
+            install.require_pictures()
+        key = (self._scene.id, bool(self._pictures))
+        with self._simulating("be compiled"):
+            simulator = POOL.acquire(key, lambda: _compiled(facts.bddl_path(self._source), self._scene, key[1]))
+        self._lease = _Lease(key, simulator)
+        # Also when the scene is dropped without close.
+        self._give_back = weakref.finalize(self, self._lease.give_back)
+        self._give_back.atexit = False
+        self._judge = Judge(simulator.env, self._scene.id)
+
+    @property
+    def _simulator(self) -> Simulator:
+        if self._lease is None:
+            raise SimulatorError(f"Scene {self._scene.id} is closed; reset it first")
+        if self._lease.broken:
+            raise SimulatorError(f"Scene {self._scene.id} failed before; reset it first")
+        if self._lease.process != os.getpid():
+            raise SimulatorError(f"Scene {self._scene.id} was opened in another process; reset it in this one first")
+        return self._lease.simulator
+
+    def _started(self) -> None:
+        if not self._raw:
+            raise SimulatorError(f"Scene {self._scene.id} has no episode; reset it first")
+
+    def _observation(self) -> Observation:
+        raw = self._raw
+        observation: Observation = {
+            key: np.array(raw[key], np.float64).reshape(size) for key, size in self._arrays.items()
+        }
+        turned = _ROWS[self._settings.orientation]
+        return observation | {key: np.array(raw[key][turned], np.uint8, order="C") for key in self._pictures}
+
+    @contextmanager
+    def _simulating(self, deed: str) -> Iterator[None]:
+        """Turns what the simulator raises into a ``SimulatorError``, and never uses that simulator again."""
+        try:
+            yield
+        except GroundingError:
+            raise
+        except Exception as error:
+            if self._lease is not None:
+                self._lease.broken = True
+            raise SimulatorError(f"Scene {self._scene.id} failed to {deed}: {type(error).__name__}: {error}") from error
+
+
+class _Lease:
+    """A simulator that is out of the pool."""
+
+    def __init__(self, key: tuple[str, bool], simulator: Simulator) -> None:
+        self.key, self.simulator, self.process = key, simulator, os.getpid()
+        self.broken = False
+
+    def give_back(self) -> None:
+        if self.process != os.getpid():
+            POOL.abandon(self.simulator)
+        elif self.broken:
+            POOL.discard(self.simulator)
+        else:
+            POOL.release(self.key, self.simulator)
+
+
+def _compiled(bddl: Path, scene: SceneFacts, draws: bool) -> Simulator:
+    simulator = Simulator(bddl, draws)
+    entities = {*simulator.env.object_states_dict}
+    absent = [e.name for e in scene.of_kind("object", "fixture", "site", "zone") if e.name not in entities]
+    if absent:
+        simulator.close()
+        raise SimulatorError(f"Scene {scene.id}: {bddl} compiles to a scene without {', '.join(absent)}")
+    return simulator

@@ -1,0 +1,228 @@
+"""What a metric declares, what it is computed from, and what it returns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gym_grounding.records import EpisodeRecord, ProbeRecord
+from gym_grounding.types import SLOTS, TIERS
+
+READINGS = ("own", "ever", "end")
+"""How a goal counts as reached: as the variant's row says (``own``), at some step (``ever``), after the last one
+(``end``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One number with everything needed to judge it.
+
+    Attributes:
+        mean: the number; None when there is nothing to compute it from, never 0 in its place.
+        reason: why ``mean`` is None; empty otherwise.
+        note: a remark on a number that exists, such as a seed that had to be left out.
+        std: sample standard deviation over seeds (divisor n - 1); None for fewer than two seeds.
+        interval: 95 % interval (low, high); None where the definition has none.
+        n: episodes (or probes, or pairs) that count.
+        variants, tasks, seeds: how many of each are among the n.
+        void: episodes left out because a goal already held right after settling.
+        per_seed: seed -> the number for this seed alone.
+    """
+
+    mean: float | None
+    reason: str = ""
+    note: str = ""
+    std: float | None = None
+    interval: tuple[float, float] | None = None
+    n: int = 0
+    variants: int = 0
+    tasks: int = 0
+    seeds: int = 0
+    void: int = 0
+    per_seed: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a number covers; None means "all together" or "does not apply".
+
+    Attributes:
+        condition, tier, slot, kind, task, variant: of the variants counted.
+        judged: one of ``READINGS``.
+        stage: 0-based position in the training order after which the policy was evaluated.
+        threshold: distance of the hand [m] (action initiation only).
+        trained: whether the instructed goal is the original goal of another task of the scene.
+        against: the second quantity of a correlation.
+    """
+
+    condition: str | None = None
+    tier: str | None = None
+    slot: str | None = None
+    kind: str | None = None
+    judged: str | None = None
+    stage: int | None = None
+    task: str | None = None
+    variant: str | None = None
+    threshold: float | None = None
+    trained: bool | None = None
+    against: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One number of a report: whose, which quantity, over what."""
+
+    method: str
+    quantity: str
+    scope: Scope
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Success on a task while it is being learned.
+
+    Attributes:
+        seed: training seed.
+        task: task id.
+        points: (epoch, success in [0, 1]) by rising epoch; epoch 0 is before training.
+    """
+
+    seed: int
+    task: str
+    points: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All records of one method.
+
+    Attributes:
+        method: its name.
+        order: task ids in training order; stage t is the evaluation after ``order[t]``.
+        tasks: the tasks that the plan evaluates, in training order.
+        stages: the stages that the plan evaluates, rising; at least one.
+        conditions, tiers: what the plan evaluates; tiers are those of the contrasts.
+        episodes, probes: the records, in any order.
+        curves: learning curves, where a learner stored them.
+        trained: variant -> the task of the same scene whose original goal is this variant's instructed goal.
+    """
+
+    method: str
+    order: tuple[str, ...]
+    tasks: tuple[str, ...]
+    stages: tuple[int, ...]
+    conditions: tuple[str, ...]
+    episodes: tuple[EpisodeRecord, ...]
+    tiers: tuple[str, ...] = TIERS
+    probes: tuple[ProbeRecord, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    trained: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def final_stage(self) -> int:
+        """The last planned stage: the checkpoint that final numbers speak of."""
+        return max(self.stages)
+
+    def select(self, condition: str, stage: int | None = None, tier: str | None = None) -> tuple[EpisodeRecord, ...]:
+        """Episodes of a condition, where asked of one stage and one tier."""
+        return tuple(
+            episode
+            for episode in self.episodes
+            if episode.condition == condition
+            and (stage is None or episode.stage == stage)
+            and (tier is None or episode.tier == tier)
+        )
+
+    def stages_of(self, condition: str) -> tuple[int, ...]:
+        """Stages at which the condition has episodes, and always the final one."""
+        return tuple(sorted({episode.stage for episode in self.select(condition)} | {self.final_stage}))
+
+    def tiers_of(self, condition: str) -> tuple[str, ...]:
+        """The planned tiers and any further one in the records; tiers are never pooled."""
+        records: tuple[EpisodeRecord | ProbeRecord, ...] = (*self.episodes, *self.probes)
+        found = {record.tier for record in records if record.condition == condition}
+        return (*self.tiers, *sorted(tier for tier in found if tier is not None and tier not in self.tiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One named number and its definition.
+
+    Attributes:
+        name: key in the report's data.
+        label: short name for tables.
+        unit: ``rate`` (in [0, 1]), ``difference`` (of rates, in [-1, 1]), ``ratio``, ``distance``, ``log density`` or
+            ``correlation``.
+        better: ``higher``, ``lower`` or ``neither``, for a policy that listens.
+        definition: the docstring of the function that computes it.
+    """
+
+    name: str
+    label: str
+    unit: str
+    better: str
+    definition: str
+
+
+Compute = Callable[[Sequence[Evidence], np.random.Generator], tuple[Measurement, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A family of quantities that are computed from the same records.
+
+    Attributes:
+        name: the module's name.
+        title: heading for people.
+        definition: what the family shares: the module's docstring.
+        quantities: what it yields; ``compute`` yields nothing else.
+        compute: (all methods of a report, source of randomness) -> measurements, in a fixed order.
+    """
+
+    name: str
+    title: str
+    definition: str
+    quantities: tuple[Quantity, ...]
+    compute: Compute
+
+
+def quantity(function: Callable[..., object], name: str, label: str, unit: str, better: str) -> Quantity:
+    """A quantity that is defined by the docstring of ``function``, so that words and code stay together."""
+    definition = inspect.getdoc(function)
+    if not definition:
+        raise ValueError(f"{function.__name__} defines the quantity {name!r} and has no docstring")
+    return Quantity(name, label, unit, better, definition)
+
+
+def per_method(compute: Callable[[Evidence], Iterable[Measurement]]) -> Compute:
+    """A family that looks at one method at a time."""
+
+    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
+        return tuple(measurement for evidence in methods for measurement in compute(evidence))
+
+    return over_methods
+
+
+def by_slot(episodes: Sequence[EpisodeRecord]) -> Iterable[tuple[str | None, tuple[EpisodeRecord, ...]]]:
+    """(None, all episodes), then each slot of the suite with its episodes, empty ones included."""
+    yield None, tuple(episodes)
+    for slot in SLOTS:
+        yield slot, tuple(episode for episode in episodes if episode.slot == slot)
+
+
+def by_variant(episodes: Sequence[EpisodeRecord]) -> Iterable[tuple[str, tuple[EpisodeRecord, ...]]]:
+    """Each variant that has episodes, by id, with them."""
+    for variant in sorted({episode.variant for episode in episodes}):
+        yield variant, tuple(episode for episode in episodes if episode.variant == variant)
+
+
+def by_task(episodes: Sequence[EpisodeRecord], order: Sequence[str]) -> Iterable[tuple[str, tuple[EpisodeRecord, ...]]]:
+    """Each task that has episodes, in training order, with them."""
+    for task in order:
+        of_task = tuple(episode for episode in episodes if episode.task == task)
+        if of_task:
+            yield task, of_task

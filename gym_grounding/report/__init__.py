@@ -1,0 +1,8 @@
+"""Reports: runs in, tables, figures and one readable page out. Everything comes from records."""
+
+from __future__ import annotations
+
+from gym_grounding.report._page import metrics_page
+from gym_grounding.report._write import write_report
+
+__all__ = ["metrics_page", "write_report"]

@@ -1,0 +1,80 @@
+"""The measurements of a study, indexed for the tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gym_grounding import metrics
+from gym_grounding.metrics import Measurement, Quantity, Scope, Value
+from gym_grounding.metrics.action import UNUSED, text_unused
+from gym_grounding.report._coverage import total
+from gym_grounding.report._study import Method, Study
+
+
+@dataclass(frozen=True)
+class Book:
+    """What the report is written from.
+
+    Attributes:
+        study: methods and warnings.
+        measurements: every number, in the order of the families.
+        index: (method, quantity, scope) -> value.
+    """
+
+    study: Study
+    measurements: tuple[Measurement, ...]
+    index: dict[tuple[str, str, Scope], Value]
+
+    @classmethod
+    def of(cls, study: Study, measurements: Iterable[Measurement]) -> Book:
+        """A book of all measurements."""
+        listed = tuple(measurements)
+        return cls(study, listed, {(one.method, one.quantity, one.scope): one.value for one in listed})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know first: how runs differ, what is missing, who cannot hear."""
+        found = list(self.study.warnings)
+        for method in self.methods:
+            count = total(method)
+            if count.missing or count.error:
+                found.append(
+                    f"{method.name}: of {count.planned or 'its'} planned cells {count.missing or 0} are missing and "
+                    f"{count.error} ended in an error; the numbers speak of the {count.done} that are done"
+                )
+            if text_unused(method.evidence.probes):
+                found.append(f"{method.name}: {UNUSED}")
+        return tuple(found)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The methods, in the order of the report."""
+        return self.study.methods
+
+    def value(self, method: str, quantity: str, **scope: Any) -> Value:
+        """One number; without one a value whose reason says so."""
+        return self.at(method, quantity, Scope(**scope))
+
+    def at(self, method: str, quantity: str, scope: Scope) -> Value:
+        """One number by its scope; without one a value whose reason says so."""
+        return self.index.get((method, quantity, scope), Value(None, reason="not measured"))
+
+    def scopes(self, method: str, quantity: str) -> tuple[Scope, ...]:
+        """Every scope in which a quantity was measured, in order."""
+        return tuple(one.scope for one in self.measurements if one.method == method and one.quantity == quantity)
+
+    def planned(self, condition: str) -> tuple[Method, ...]:
+        """The methods whose plans evaluate a condition, or that have episodes of it."""
+        return tuple(
+            method
+            for method in self.methods
+            if condition in method.plan.conditions
+            or any(one.condition == condition for one in method.evidence.episodes)
+        )
+
+
+def quantities() -> dict[str, Quantity]:
+    """Every quantity of every family, by name."""
+    return {one.name: one for family in metrics.names() for one in metrics.get(family).quantities}

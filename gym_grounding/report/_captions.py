@@ -1,0 +1,98 @@
+"""What the tables say of themselves: what is measured, how, in which unit."""
+
+from __future__ import annotations
+
+from gym_grounding.metrics.collision import INITIATION
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+BALANCE = _line(
+    """Percent. Variants are equal within a task and tasks are equal; then mean ± sample standard deviation over seeds
+    (no ± for one seed)."""
+)
+INTERVALS = "Brackets: 95 % Wilson interval over episodes. n: episodes / variants / tasks / seeds."
+RATES = f"{BALANCE} {INTERVALS}"
+
+CELLS = _line(
+    """A cell is a stage, a variant, an initial state and a seed. Missing: neither an episode nor an error. Error: the
+    last attempt ended in an error. Neither counts as a failed episode. Void: a goal already held right after settling;
+    such episodes are left out of the rates that need the goal."""
+)
+COVERAGE = "The cells of the table above by condition; strict and permissive contrasts apart."
+RUNS = f"Told the task: whether the policy is given the task's identity beside the instruction. {CELLS}"
+ERRORS = "The last error of each cell that has no episode; the run's database holds the tracebacks."
+VARIANTS = _line(
+    f"""Last stage. Reached: number of episodes in which each goal held after at least one step; original and target
+    (the instructed goal of a contrast) by these names, goals of other tasks by task. At end: held after the last step.
+    First held: median step over the episodes that reached it. Moved: episodes in which the hand moved at least
+    {INITIATION} m. Success: by the goal that scores the variant, with Wilson's interval; collisions have none."""
+)
+SUMMARY = _line(
+    f"""Last stage. Original: success with the canonical instruction. Paraphrase gap: original minus paraphrase, in
+    points. GSA and persistence: contrasts that reach the instructed goal and never the original one, and those that
+    reach the original one, by tier. OGP, CGAR, AIR: collisions that reach the original goal, that reach any canonical
+    goal, and in which the hand moved at least {INITIATION} m. A policy that listens has a gap near 0, high GSA and low
+    persistence; one that ignores its instruction has gap 0, GSA 0, and persistence and OGP as high as its success.
+    {BALANCE} Brackets: 95 % intervals over episodes. The tables below give the numbers of episodes."""
+)
+MAIN = _line(
+    f"""Success by the original goal. Gap: original minus paraphrase, in points; positive when paraphrases do worse.
+    AUC: mean success on a task from the stage that trained it to the last (matrix AUC). {RATES} Intervals of
+    gaps: Newcombe."""
+)
+CONTINUAL = _line(
+    f"""NBT: fall in success after a task was learned, in points; lower is better. FWT and LIBERO's AUC need learning
+    curves (curves.csv in the run directory). Last column: originals at the last stage. {BALANCE}"""
+)
+KINDS = _line(
+    """Gap in final success (original minus paraphrase, points) for each type of paraphrase, over the tasks that have
+    it. Brackets: Newcombe's 95 % interval. n counts both sides."""
+)
+TIERS = {
+    "strict": "Strict tier: exactly one slot of the instruction is changed and every construction rule passes.",
+    "permissive": _line(
+        """Permissive tier: contrasts that break a construction rule (several slots, lifts, goals on the original's
+        path, reversed states); never pooled with the strict ones."""
+    ),
+}
+CONTRASTS = _line(
+    f"""Target success: the instructed goal is reached. GSA: it is reached and the original one never. Original
+    persistence: the original goal is reached although not asked for. Goals count as the variant's row says: at some
+    step, or after the last. {RATES}"""
+)
+READINGS = _line(
+    f"""All slots together. Some step: a goal counts when it held after at least one control step. Last step: both goals
+    are read in the final state only. {RATES}"""
+)
+TRAINED = _line(
+    f"""Trained: the instructed goal is the original goal of another task of the same scene; only there does a failure
+    speak of language rather than of an unseen skill. GSA / own success: divided by the success of these goals under
+    their own canonical instruction. {RATES}"""
+)
+COLLISIONS = _line(
+    f"""AIR: the hand moved at least {INITIATION} m. OGP: the task's original goal is reached. CGAR: any canonical goal
+    of the scene's tasks is. The last four columns add up to 100. Goals count when they held after at least one step.
+    {RATES}"""
+)
+COLLISIONS_END = f"As above, all slots together, goals read after the last step only. {RATES}"
+INITIATIONS = _line(
+    f"""Share of episodes in which the hand moved at least so far from where it was after settling; {INITIATION} m is
+    the default. Originals are the reference. {RATES}"""
+)
+ACTION = _line(
+    """AD: distance between the mean actions under the original and the changed instruction, from the same stored
+    observation, in units of the action space. LM: log density of the expert's action under the original minus under the
+    changed instruction. Task-balanced means, ± over seeds. n: probes / variants / tasks / seeds."""
+)
+CORRELATIONS = _line(
+    """Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
+    pairs. n: pairs."""
+)
+TASKS = f"By the original goal. {RATES}"
+STAGES = _line(
+    f"""Row: stage (0-based position in the training order) after which the policy was evaluated. A task has no entry
+    before its own stage. {BALANCE}"""
+)

@@ -1,0 +1,268 @@
+"""Run directories -> methods: read, merged over seeds, checked for comparability."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gym_grounding import manifest as manifests
+from gym_grounding.errors import CorruptRun, GroundingError, InvalidOption, PlanMismatch
+from gym_grounding.manifest import Manifest
+from gym_grounding.metrics import Curve, Evidence
+from gym_grounding.plan import Plan
+from gym_grounding.records import Cell, ErrorRecord, RunHeader
+from gym_grounding.store import RunStore
+
+CURVES = "curves.csv"
+"""Optional file of a run directory with the columns seed, task, epoch, success: learning curves for FWT and LIBERO's
+AUC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row of the report: all runs that share a name.
+
+    Attributes:
+        name: as in the headers.
+        runs: names of the run directories.
+        headers: one per run.
+        plan: of the first run, with the seeds of all.
+        evidence: what the metrics see.
+        errors: cells that could not be finished.
+        registry: the registry that the runs used; None when no file with its hash is at hand.
+        planned: every planned cell; None without the registry.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    headers: tuple[RunHeader, ...]
+    plan: Plan
+    evidence: Evidence
+    errors: tuple[ErrorRecord, ...]
+    registry: Manifest | None
+    planned: tuple[Cell, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Everything a report is made from.
+
+    Attributes:
+        methods: in the order in which their first runs were given.
+        warnings: what a reader must know before comparing rows.
+    """
+
+    methods: tuple[Method, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    place: Path
+    header: RunHeader
+    plan: Plan
+    store: RunStore
+    curves: tuple[Curve, ...]
+
+
+def load(runs: Sequence[str | Path], allow_mixed: bool = False) -> Study:
+    """Read run directories. Runs of one name are one method: same plan except for the seeds, which must be disjoint.
+
+    Args:
+        runs: run directories.
+        allow_mixed: compare methods whose registry, suite, settings, horizon or stop rule differ, with a warning each.
+
+    Raises:
+        InvalidOption: no runs, or two runs of one name share a seed.
+        PlanMismatch: runs that cannot stand in one report; names the runs, the field and both values.
+        CorruptRun: a directory without a readable run.
+    """
+    if not runs:
+        raise InvalidOption("a report needs at least one run directory")
+    opened = [_open(Path(run)) for run in runs]
+    try:
+        groups: dict[str, list[_Run]] = {}
+        for run in opened:
+            groups.setdefault(run.header.name, []).append(run)
+        warnings = [warning for group in groups.values() for warning in _check_group(group)]
+        warnings += _check_comparable([group[0] for group in groups.values()], allow_mixed)
+        warnings += _version_warnings(opened)
+        methods = tuple(_method(name, group, _registry(group[0])) for name, group in groups.items())
+    finally:
+        for run in opened:
+            run.store.close()
+    warnings += [
+        f"{method.name}: the registry file that was used is not at hand (its hash is in the header), so planned and "
+        "missing cells cannot be counted and goals are named by label only"
+        for method in methods
+        if method.registry is None
+    ]
+    return Study(methods, tuple(warnings))
+
+
+def _open(place: Path) -> _Run:
+    store = RunStore.open(place)
+    header = store.header
+    try:
+        plan = Plan.from_json(header.plan)
+    except InvalidOption as error:
+        raise CorruptRun(f"{place}: the header's plan cannot be read: {error}") from error
+    return _Run(place, header, plan, store, _read_curves(place / CURVES, plan.order))
+
+
+def _check_group(group: Sequence[_Run]) -> list[str]:
+    """Refuse runs of one name that are not one method."""
+    first = group[0]
+    seen: dict[int, _Run] = {}
+    warnings = []
+    for run in group:
+        for name, mine, theirs in first.plan.differences(run.plan):
+            if name != "seeds":
+                _refuse(first, run, f"plan.{name}", mine, theirs)
+        for name in ("policy", "registry_sha256", "task_identity"):
+            if getattr(first.header, name) != getattr(run.header, name):
+                _refuse(first, run, name, getattr(first.header, name), getattr(run.header, name))
+        for seed in run.plan.seeds:
+            if seed in seen:
+                raise InvalidOption(
+                    f"{seen[seed].place} and {run.place} are both runs of {first.header.name!r} with seed {seed}; "
+                    "leave one out, or give them different names when they are evaluated (--name)"
+                )
+            seen[seed] = run
+        if dict(run.header.policy_options) != dict(first.header.policy_options):
+            warnings.append(
+                f"Runs of {first.header.name} were made with different policy options: "
+                f"{_text(first.header.policy_options)} and {_text(run.header.policy_options)}"
+            )
+    return warnings
+
+
+def _refuse(first: _Run, second: _Run, field: str, mine: object, theirs: object) -> None:
+    raise PlanMismatch(
+        f"{first.place} and {second.place} are both named {first.header.name!r} but differ in {field}: {_text(mine)} "
+        f"against {_text(theirs)}; runs of one method may differ in seeds only. Report them apart, or evaluate under "
+        "different names (--name)"
+    )
+
+
+def _check_comparable(firsts: Sequence[_Run], allow_mixed: bool) -> list[str]:
+    """Refuse (or, if allowed, warn of) methods that were measured differently; warn of plans that differ otherwise."""
+    base = firsts[0]
+    warnings = []
+    for other in firsts[1:]:
+        differences = list(base.plan.differences(other.plan))
+        if base.header.registry_sha256 != other.header.registry_sha256:
+            differences.append(("registry_sha256", base.header.registry_sha256, other.header.registry_sha256))
+        for name, mine, theirs in differences:
+            names = " and ".join(f"{run.header.name} ({run.place.name})" for run in (base, other))
+            text = f"{names} differ in {name}: {_text(mine)} against {_text(theirs)}"
+            if _decides(name) and not allow_mixed:
+                raise PlanMismatch(
+                    f"{text}; their numbers cannot be compared. Report them apart, or allow mixed runs (--allow-mixed)"
+                )
+            if name not in ("seeds", "batch"):
+                warnings.append(text)
+    return warnings
+
+
+def _decides(name: str) -> bool:
+    return name in ("suite", "horizon", "stop", "registry_sha256") or name.startswith("settings.")
+
+
+def _version_warnings(runs: Sequence[_Run]) -> list[str]:
+    names = sorted({name for run in runs for name in run.header.versions})
+    found = {name: sorted({run.header.versions.get(name, "none") for run in runs}) for name in names}
+    scenes: dict[str, set[str]] = {}
+    for scene, value in (item for run in runs for item in run.header.scenes.items()):
+        scenes.setdefault(scene, set()).add(value)
+    warnings = [f"Runs differ in the compiled scene {scene}" for scene, values in scenes.items() if len(values) > 1]
+    warnings += [f"Runs differ in the version of {name}: {', '.join(v)}" for name, v in found.items() if len(v) > 1]
+    mixed = [name for name, v in found.items() if any(" | " in version for version in v)]
+    return warnings + [f"A run was continued with another version of {name}: {found[name][0]}" for name in mixed]
+
+
+def _registry(run: _Run) -> Manifest | None:
+    """The registry file with the run's hash: the one its plan names, or the shipped one."""
+    for path in dict.fromkeys((run.plan.registry, None)):
+        try:
+            manifest = manifests.load(path)
+        except (GroundingError, OSError):
+            continue
+        if manifest.sha256 == run.header.registry_sha256:
+            return manifest
+    return None
+
+
+def _method(name: str, group: Sequence[_Run], registry: Manifest | None) -> Method:
+    plan = group[0].plan
+    evidence = Evidence(
+        method=name,
+        order=plan.order,
+        tasks=plan.tasks or plan.order,
+        stages=plan.stages,
+        conditions=plan.conditions,
+        tiers=plan.tiers,
+        episodes=tuple(episode for run in group for episode in run.store.episodes()),
+        probes=tuple(probe for run in group for probe in run.store.probes()),
+        curves=tuple(curve for run in group for curve in run.curves),
+        trained={} if registry is None else _trained(registry, plan.suite),
+    )
+    return Method(
+        name=name,
+        runs=tuple(run.place.resolve().name for run in group),
+        headers=tuple(run.header for run in group),
+        plan=plan,
+        evidence=evidence,
+        errors=tuple(error for run in group for error in run.store.errors()),
+        registry=registry,
+        planned=None if registry is None else tuple(cell for run in group for cell in run.plan.cells(registry)),
+    )
+
+
+def _trained(registry: Manifest, suite: str) -> Mapping[str, str]:
+    """variant -> task of the same scene whose original goal the variant asks for."""
+    trained: dict[str, str] = {}
+    for variant in registry.select(suite):
+        if variant.goal is not None:
+            tasks = registry.scene_tasks(registry.task(variant.task).scene)
+            owners = [task.id for task in tasks if task.goal == variant.goal and task.id != variant.task]
+            if owners:
+                trained[variant.id] = owners[0]
+    return trained
+
+
+def _read_curves(path: Path, order: Sequence[str]) -> tuple[Curve, ...]:
+    """Learning curves beside a run; none if there is no such file.
+
+    Raises:
+        CorruptRun: a malformed file; names the row.
+    """
+    if not path.exists():
+        return ()
+    points: dict[tuple[int, str], list[tuple[int, float]]] = {}
+    row: object = "1"
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            for row in csv.DictReader(stream):
+                seed, task, epoch, success = int(row["seed"]), row["task"], int(row["epoch"]), float(row["success"])
+                if task not in order or not 0 <= success <= 1:
+                    raise ValueError("the task is not in the training order, or success is not in [0, 1]")
+                points.setdefault((seed, task), []).append((epoch, success))
+    except (KeyError, TypeError, ValueError, csv.Error, OSError) as error:
+        raise CorruptRun(
+            f"{path}: row {row} is no point of a learning curve ({error}); the columns are seed, task, epoch, success"
+        ) from error
+    return tuple(Curve(seed, task, tuple(sorted(found))) for (seed, task), found in sorted(points.items()))
+
+
+def _text(value: object, limit: int = 120) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else dict(value)

@@ -1,0 +1,314 @@
+"""One policy, some cells, one record each: the loop that every number comes from.
+
+Episodes of a batch run in lockstep and share each call of the policy. The number of rows never changes while a batch
+lives, since a policy's state is opaque: an episode that has ended keeps its row, with its last observation, and its
+actions are dropped. So a policy whose rows are independent acts alike in any batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import math
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding import conditions, registration
+from gym_grounding.errors import (
+    InvalidOption,
+    MissingRenderer,
+    MissingSource,
+    PolicyError,
+    RegistryError,
+    SimulatorError,
+    UnknownName,
+    VariantMismatch,
+    WrongVersion,
+)
+from gym_grounding.goals import GoalTracker
+from gym_grounding.manifest import Manifest
+from gym_grounding.plan import Plan, cell_id, episode_seed
+from gym_grounding.policy import Policy, PolicySource, State, actions_of, begin, blamed, load_policy
+from gym_grounding.records import MOTION_THRESHOLDS, Cell, EpisodeRecord, ErrorRecord
+from gym_grounding.types import Variant
+from gym_grounding.wrappers import INSTRUCTION_KEY, Instruction, instruction_text
+
+__all__ = ["Outcome", "PolicySource", "Watch", "error_record", "load_policy", "run_cells", "run_unit", "units"]
+
+Outcome = EpisodeRecord | ErrorRecord
+
+MOVING_COMPONENTS = 6
+"""Action components that move the hand; the rest is the gripper."""
+
+# They would meet every cell alike, so they end the run instead of filling it with errors.
+_STOPPING = (
+    InvalidOption,
+    MissingRenderer,
+    MissingSource,
+    RegistryError,
+    UnknownName,
+    VariantMismatch,
+    WrongVersion,
+)
+
+
+class Watch:
+    """Is told what the loop does; this one does not care. Workers use another, to see which call hangs."""
+
+    def running(self, cells: Sequence[Cell]) -> None:
+        """The episodes of these cells are in progress from now on, and no others."""
+
+    @contextlib.contextmanager
+    def policy_call(self) -> Iterator[None]:
+        """Wraps every call of the policy."""
+        yield
+
+
+def units(cells: Sequence[Cell], plan: Plan, manifest: Manifest) -> tuple[tuple[Cell, ...], ...]:
+    """The cells in batches of at most ``plan.batch``; the cells of a batch share stage, seed and scene.
+
+    A function of the plan's cells alone, so that any number of workers, and a continued run, form the same batches.
+    """
+    groups: dict[tuple[int, int, str], list[Cell]] = {}
+    for cell in cells:
+        scene = manifest.task(manifest.variant(cell.variant).task).scene
+        groups.setdefault((cell.stage, cell.seed, scene), []).append(cell)
+    return tuple(
+        tuple(group[start : start + plan.batch])
+        for group in groups.values()
+        for start in range(0, len(group), plan.batch)
+    )
+
+
+def run_cells(policy: Policy, cells: Sequence[Cell], plan: Plan, manifest: Manifest) -> Iterator[Outcome]:
+    """Run cells with one policy, batch after batch; a record for each, as soon as it is known.
+
+    Args:
+        policy: made for the stage and seed of the cells.
+        cells: cells of the plan.
+
+    Raises:
+        VariantMismatch: an instruction is not the registered one.
+        MissingSource, MissingRenderer, WrongVersion, RegistryError, InvalidOption: no episode can be run as planned.
+    """
+    for unit in units(cells, plan, manifest):
+        yield from run_unit(policy, unit, plan, manifest)
+
+
+def run_unit(
+    policy: Policy, cells: Sequence[Cell], plan: Plan, manifest: Manifest, watch: Watch | None = None
+) -> Iterator[Outcome]:
+    """Run the cells of one batch in lockstep; a record for each, as soon as it is known.
+
+    A policy that fails for a whole batch gets each remaining cell again by itself, so that only those episodes are lost
+    that it cannot play.
+    """
+    watch = watch or Watch()
+    watch.running(cells)
+    left = dict.fromkeys(cells)
+    try:
+        with contextlib.closing(_play(policy, cells, plan, manifest, watch)) as outcomes:
+            for outcome in outcomes:
+                del left[outcome.cell]
+                yield outcome
+    except PolicyError as error:
+        if len(cells) == 1:
+            yield error_record(cells[0], "policy", error)
+            return
+        for cell in left:
+            yield from run_unit(policy, [cell], plan, manifest, watch)
+
+
+def error_record(cell: Cell, kind: str, error: BaseException) -> ErrorRecord:
+    """The record of an episode that ``error`` ended; its message is one line."""
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    text = "".join(traceback.format_exception(error))
+    message, text = (part.encode("utf-8", "backslashreplace").decode() for part in (message, text))
+    return ErrorRecord(**dataclasses.asdict(cell), kind=kind, message=message, traceback=text)
+
+
+def _play(policy: Policy, cells: Sequence[Cell], plan: Plan, manifest: Manifest, watch: Watch) -> Generator[Outcome]:
+    told = bool(getattr(policy, "needs_task_identity", False))
+    rows = [_Episode(cell, plan, manifest, told) for cell in cells]
+    try:
+        for row in rows:
+            if failure := row.begin():
+                yield failure
+        rows = [row for row in rows if not row.over]
+        state = _start(policy, rows, watch) if rows else None
+        while any(not row.over for row in rows):
+            actions, state = _act(policy, rows, state, watch)
+            for row, action in zip(rows, actions, strict=True):
+                if not row.over and (outcome := row.advance(action)):
+                    yield outcome
+    finally:
+        for row in rows:
+            row.close()
+
+
+def _start(policy: Policy, rows: Sequence[_Episode], watch: Watch) -> State:
+    variants = [row.variant for row in rows]
+    with blamed("start", _places(rows)), watch.policy_call():
+        return begin(policy, [v.instruction for v in variants], [row.seed for row in rows], [v.task for v in variants])
+
+
+def _act(policy: Policy, rows: Sequence[_Episode], state: State, watch: Watch) -> tuple[NDArray[Any], State]:
+    """Actions of shape (B, n), not yet checked for NaN, and the next state."""
+    observations = {key: np.stack([row.observation[key] for row in rows]) for key in rows[0].observation}
+    with blamed("act", _places(rows)), watch.policy_call():
+        return actions_of(policy, observations, state, (len(rows), *rows[0].action_space.shape))
+
+
+def _places(rows: Sequence[_Episode]) -> str:
+    return ", ".join(f"{cell_id(row.cell)} at step {row.steps}" for row in rows)
+
+
+class _Episode:
+    """One row of a batch, from opening its environment to its record."""
+
+    def __init__(self, cell: Cell, plan: Plan, manifest: Manifest, told: bool) -> None:
+        self.cell = cell
+        self.variant = manifest.variant(cell.variant)
+        self.seed = episode_seed(cell)
+        self.steps = 0
+        self.over = False
+        self.observation: Mapping[str, NDArray[Any]] = {}
+        self._told = told
+        self._plan, self._registry = plan, manifest.sha256
+        self._motion: dict[str, int] = {}
+        self._displacement = self._norms = self._began = 0.0
+        self._env: Instruction | None = None
+
+    @property
+    def env(self) -> Instruction:
+        """The variant's environment; opened at first use."""
+        if self._env is None:
+            settings = dataclasses.asdict(self._plan.settings)
+            self._env = registration.make(
+                self.variant.id, self._plan.registry, horizon=self._plan.horizon, stop=self._plan.stop, **settings
+            )
+        return self._env
+
+    @property
+    def action_space(self) -> Any:
+        """The environment's box of actions."""
+        return self.env.action_space
+
+    def begin(self) -> Outcome | None:
+        """Reset the environment; an error record if the simulator fails."""
+
+        def reset() -> None:
+            self._began = time.perf_counter()
+            if self.env.get_wrapper_attr("manifest").sha256 != self._registry:
+                raise VariantMismatch(
+                    f"{self._plan.registry or 'the registry'} was edited while the run went on; start a new run"
+                )
+            self.observation, info = self.env.reset(seed=self.seed, options={"init_state": self.cell.init_state})
+            _check_instruction(self.variant, info, self.observation)
+
+        return self._guarded(reset)
+
+    def advance(self, action: NDArray[Any]) -> Outcome | None:
+        """Take one step; the record if the episode is over."""
+        if not np.isfinite(action).all():
+            index = int(np.flatnonzero(~np.isfinite(action))[0])
+            return self._end_with(
+                "policy",
+                PolicyError(
+                    f"act returned {action[index]} at index {index} of {cell_id(self.cell)}, step {self.steps + 1}"
+                ),
+            )
+        return self._guarded(lambda: self._step(action))
+
+    def close(self) -> None:
+        """Give the environment back; safe to call twice."""
+        env, self._env = self._env, None
+        if env is not None:
+            env.close()
+
+    def _step(self, action: NDArray[Any]) -> EpisodeRecord | None:
+        clipped = np.clip(action, self.action_space.low, self.action_space.high).astype(self.action_space.dtype)
+        self.observation, _, terminated, truncated, info = self.env.step(clipped)
+        self.steps += 1
+        self._norms += float(np.linalg.norm(clipped[:MOVING_COMPONENTS]))
+        self._measure(self.env.get_wrapper_attr("scene").displacement())
+        if not (terminated or truncated):
+            return None
+        record = self._record("terminated" if terminated else "truncated", info)
+        self.over = True
+        self.close()
+        return record
+
+    def _measure(self, distance: float) -> None:
+        if not math.isfinite(distance):
+            raise SimulatorError(f"the hand is at distance {distance} from its start; the simulation has diverged")
+        self._displacement = max(self._displacement, float(distance))
+        for threshold in MOTION_THRESHOLDS:
+            if distance >= threshold:
+                self._motion.setdefault(str(threshold), self.steps)
+
+    def _record(self, ended: str, info: Mapping[str, Any]) -> EpisodeRecord:
+        variant = self.variant
+        tracker: GoalTracker = self.env.get_wrapper_attr("tracker")
+        scoring = conditions.get(variant.condition).scored_by
+        return EpisodeRecord(
+            **dataclasses.asdict(self.cell),
+            task=variant.task,
+            condition=variant.condition,
+            slot=variant.slot,
+            tier=variant.tier,
+            kind=variant.kind,
+            judged=variant.judged,
+            instruction=variant.instruction,
+            instruction_sha256=_sha256(variant.instruction),
+            episode_seed=self.seed,
+            steps=self.steps,
+            ended=ended,
+            success=None if scoring is None or scoring in tracker.void else bool(info["is_success"]),
+            first_held=dict(tracker.first_held),
+            held_at_end=tuple(label for label in tracker.goals if label in tracker.held),
+            void=tuple(label for label in tracker.goals if label in tracker.void),
+            motion_steps=dict(self._motion),
+            displacement=self._displacement,
+            action_mean_norm=self._norms / self.steps,
+            task_identity=self._told,
+            seconds=time.perf_counter() - self._began,
+        )
+
+    def _guarded(self, call: Callable[[], EpisodeRecord | None]) -> Outcome | None:
+        """What ``call`` returns; an error record if the simulator fails."""
+        try:
+            return call()
+        except _STOPPING:
+            raise
+        except Exception as error:
+            return self._end_with("simulator", error)
+
+    def _end_with(self, kind: str, error: Exception) -> ErrorRecord:
+        self.over = True
+        with contextlib.suppress(Exception):  # a broken simulator may not close; what broke it is what to report
+            self.close()
+        return error_record(self.cell, kind, error)
+
+
+def _check_instruction(variant: Variant, info: Mapping[str, Any], observation: Mapping[str, NDArray[Any]]) -> None:
+    texts = {
+        "the policy's argument": variant.instruction,
+        "info": info[INSTRUCTION_KEY],
+        "the observation": instruction_text(observation[INSTRUCTION_KEY]),
+    }
+    for place, text in texts.items():
+        if _sha256(text) != variant.instruction_sha256:
+            raise VariantMismatch(
+                f"{variant.id}: {place} says {text!r}, the registry {variant.instruction!r}; the run is stopped"
+            )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

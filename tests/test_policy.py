@@ -1,0 +1,166 @@
+"""What becomes a policy, how import strings are resolved, and what each refusal says."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from gym_grounding.errors import PolicyError
+from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy
+
+MODULE = '''
+import numpy as np
+
+class Greedy:
+    """Counts how often it was made."""
+    made = 0
+    def __init__(self, gain=1.0, stage=None, seed=None):
+        Greedy.made += 1
+        self.gain, self.stage, self.seed = gain, stage, seed
+    def start(self, instructions, seed):
+        return None
+    def act(self, observations, state):
+        return np.zeros((1, 4)), state
+
+class Plain:
+    def start(self, instructions, seed):
+        return None
+    def act(self, observations, state):
+        return np.zeros((1, 4)), state
+
+class Seeded(Plain):
+    def __init__(self, seed):
+        self.seed = seed
+
+class Hungry(Plain):
+    def __init__(self, **anything):
+        self.anything = anything
+
+class Broken(Plain):
+    def __init__(self):
+        raise FileNotFoundError("no checkpoint at /nowhere")
+
+class Half:
+    def start(self, instructions, seed):
+        return None
+
+class Box:
+    INSIDE = Plain()
+
+POLICY = Plain()
+NUMBER = 3
+
+def reach(observation, instruction):
+    return np.zeros(4)
+'''
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A folder with modules, as the current directory, like a user's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    (tmp_path / "mine_policy.py").write_text(MODULE)
+    (tmp_path / "mine_bad.py").write_text("import module_that_is_nowhere\n")
+    (tmp_path / "mine_raises.py").write_text("raise RuntimeError('no graphics card')\n")
+    (tmp_path / "mine_exits.py").write_text("import sys\nsys.exit(3)\n")
+    yield "mine_policy"
+    for name in [name for name in sys.modules if name.startswith("mine_")]:
+        del sys.modules[name]
+
+
+def test_instances_classes_functions_and_dotted_names(module):
+    assert type(load_policy(f"{module}:POLICY")).__name__ == "Plain"
+    assert type(load_policy(f"{module}:Box.INSIDE")).__name__ == "Plain"
+    assert load_policy(f"{module}:Greedy", {"gain": 2.5}).gain == 2.5
+    function = load_policy(f"{module}:reach")
+    assert isinstance(function, CallablePolicy)
+    assert isinstance(function, Policy)
+
+
+def test_a_class_is_told_stage_and_seed_only_where_it_asks(module):
+    greedy = load_policy(f"{module}:Greedy", stage=3, seed=100)
+    assert (greedy.stage, greedy.seed) == (3, 100)
+    assert load_policy(f"{module}:Seeded", stage=3, seed=100).seed == 100
+    assert load_policy(f"{module}:Hungry", {"depth": 4}, stage=3, seed=100).anything == {"depth": 4}
+    load_policy(f"{module}:Plain", stage=3, seed=100)
+    assert load_policy(f"{module}:Greedy", {"stage": 7}, stage=3, seed=100).stage == 7
+
+
+def test_a_source_makes_a_policy_again_only_for_another_stage_or_seed(module):
+    source = PolicySource(f"{module}:Greedy")
+    first = source.get(0, 100)
+    assert source.get(0, 100) is first
+    assert source.get(1, 100) is not first
+    plain = PolicySource(f"{module}:Plain")
+    assert plain.get(0, 100) is plain.get(1, 200)
+
+
+def test_objects_are_accepted_as_they_are(module):
+    class Local:
+        def start(self, instructions, seed):
+            return None
+
+        def act(self, observations, state):
+            return np.zeros((1, 4)), state
+
+    policy = Local()
+    assert load_policy(policy) is policy
+    assert isinstance(load_policy(Local), Local)
+    assert PolicySource(policy).description.endswith("Local")
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "message"),
+    [
+        ("mine_policy", {}, "no import string: write MODULE:OBJECT"),
+        (":POLICY", {}, "no import string"),
+        ("mine_polcy:POLICY", {}, "no module 'mine_polcy'.*Did you mean 'mine_policy'"),
+        ("mine_policy.py:POLICY", {}, "Write a module's name, not a file's"),
+        ("mine_policy.deeper:POLICY", {}, "no module 'mine_policy.deeper'"),
+        ("mine_policy:POLCY", {}, "has no 'POLCY'. Did you mean 'POLICY'"),
+        ("mine_policy:Box.OUTSIDE", {}, "has no 'Box.OUTSIDE'. Did you mean 'INSIDE'"),
+        ("mine_policy:Broken", {}, "FileNotFoundError when it was made.*no checkpoint"),
+        ("mine_policy:Greedy", {"gian": 1}, r"gain=1.0.*unexpected keyword argument 'gian'"),
+        ("mine_policy:Half", {}, "it lacks act"),
+        ("mine_policy:NUMBER", {}, "int is no policy: it lacks start and act"),
+        ("mine_policy:POLICY", {"gain": 1}, "not a class, so it takes no options; got gain"),
+        ("mine_bad:POLICY", {}, "needs a missing module: .*module_that_is_nowhere"),
+        ("mine_raises:POLICY", {}, "importing mine_raises raised RuntimeError: no graphics card"),
+        ("mine_exits:POLICY", {}, "importing mine_exits raised SystemExit"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_refusals_say_what_is_wrong(spec, options, message):
+    with pytest.raises(PolicyError, match=message):
+        load_policy(spec, options)
+
+
+def test_a_required_argument_is_named(module):
+    with pytest.raises(PolicyError, match="missing a required argument: 'seed'"):
+        load_policy(f"{module}:Seeded")
+
+
+def test_a_function_acts_on_each_row_with_its_own_instruction():
+    def length(observation, instruction):
+        return np.full(2, observation["x"][0] * len(instruction))
+
+    policy = as_policy(length)
+    state = policy.start(["ab", "abcd"], [0, 0])
+    actions, state = policy.act({"x": np.array([[1.0], [10.0]])}, state)
+    assert actions.tolist() == [[2.0, 2.0], [40.0, 40.0]]
+    assert policy.mean_action({"x": np.array([[2.0], [3.0]])}, state).tolist() == [[4.0, 4.0], [12.0, 12.0]]
+
+
+def test_a_functions_observation_kind_is_kept():
+    def blind(observation, instruction):
+        return np.zeros(4)
+
+    blind.observation = "state"
+    assert as_policy(blind).observation == "state"
+    assert not hasattr(as_policy(lambda observation, instruction: None), "observation")
+
+
+def test_a_class_is_no_policy_by_itself():
+    with pytest.raises(PolicyError, match="is a class; pass an instance"):
+        as_policy(CallablePolicy)
