@@ -100,7 +100,7 @@ def _towards(
         return _flip(observation, subject, name in ("open", "turnon"), scene)
     foot = observation[f"{subject}_pos"]
     hand = observation["hand_pos"]
-    held = bool(observation["hand_gripper"][0]) and float(np.abs(foot + _GRASP - hand).max()) < 1e-9
+    held = bool(observation["hand_gripper"][0]) and float(np.abs(foot + _GRASP - hand).max()) < _NEAR
     if name == "lifted":
         return _move(hand, np.array([hand[0], hand[1], toy.CEILING]), 1.0) if held else _grasp(hand, foot)
     reference = predicate.args[1]

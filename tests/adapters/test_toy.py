@@ -198,7 +198,7 @@ def test_scripted_policies_calibrate(toy, toy_registry, deaf):
         over = False
         while not over:
             action, state = policy.act({key: value[None] for key, value in observation.items()}, state)
-            observation, _, terminated, truncated, info = env.step(action[0])
+            observation, _, terminated, truncated, info = env.step(action[0].astype(np.float32))
             over = terminated or truncated
         meant_original = variant.condition in ("original", "paraphrase")
         assert info["original_goal"] is (deaf or meant_original), variant.id
