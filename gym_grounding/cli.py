@@ -316,8 +316,9 @@ def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> N
     from gym_grounding.report import write_report
 
     folder = write_report(runs, out, allow_mixed=allow_mixed, seed=seed)
-    click.echo((folder / "report.md").read_text(encoding="utf-8"))
-    click.echo(f"written: {folder / 'report.html'}")
+    head, *sections = (folder / "report.md").read_text(encoding="utf-8").split("\n## ")
+    click.echo("\n## ".join([head, *sections[:1]]))
+    click.echo(f"written: {folder / 'report.html'}, report.md, metrics.json, {len(sections)} sections of tables")
 
 
 @main.command()

@@ -36,7 +36,7 @@ def reached_original(episode: EpisodeRecord, judged: str = "ever") -> bool:
 
 
 def reached_canonical(episode: EpisodeRecord, judged: str = "ever") -> bool:
-    """Canonical-goal attainment rate (CGAR): share of collision episodes that reach any canonical goal of the scene.
+    """Canonical-goal activation rate (CGAR): share of collision episodes that reach any canonical goal of the scene.
 
     In [0, 1]; the original goal is one of them, so CGAR >= OGP. Source: arXiv 2610.00542.
     """
@@ -95,7 +95,7 @@ def original_void(episode: EpisodeRecord) -> bool:
 
 INDICATORS: dict[str, Callable[[EpisodeRecord, str], bool]] = {
     "original_goal_persistence": reached_original,
-    "canonical_goal_attainment": reached_canonical,
+    "canonical_goal_activation": reached_canonical,
     "outcome_original": only_original,
     "outcome_other": one_other,
     "outcome_multiple": several,
@@ -144,7 +144,7 @@ METRIC = Metric(
     quantities=(
         quantity(initiated, "action_initiation", "AIR", "rate", "neither"),
         quantity(reached_original, "original_goal_persistence", "OGP", "rate", "lower"),
-        quantity(reached_canonical, "canonical_goal_attainment", "CGAR", "rate", "lower"),
+        quantity(reached_canonical, "canonical_goal_activation", "CGAR", "rate", "lower"),
         quantity(only_original, "outcome_original", "Original only", "rate", "neither"),
         quantity(one_other, "outcome_other", "One other", "rate", "neither"),
         quantity(several, "outcome_multiple", "Multiple", "rate", "neither"),

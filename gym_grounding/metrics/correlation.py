@@ -104,7 +104,7 @@ def outcome_points(evidence: Evidence, condition: str, tier: str | None) -> dict
         return {name: share(reading(goal_switch.INDICATORS[name], "own"), goal_switch.either_void) for name in names}
     goals = {
         name: share(reading(collision.INDICATORS[name], "ever"), collision.original_void)
-        for name in ("original_goal_persistence", "canonical_goal_attainment")
+        for name in ("original_goal_persistence", "canonical_goal_activation")
     }
     return {"action_initiation": share(collision.initiated), **goals}
 

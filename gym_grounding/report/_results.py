@@ -16,7 +16,7 @@ from gym_grounding.types import SLOTS, TIERS
 
 ALL = "all"
 CONTRAST = ("target_success", "goal_switch_accuracy", "original_persistence", "both_goals", "neither_goal")
-GOALS = ("original_goal_persistence", "canonical_goal_attainment")
+GOALS = ("original_goal_persistence", "canonical_goal_activation")
 ACTION = ("action_divergence", "language_margin")
 OUTCOMES = ("outcome_original", "outcome_other", "outcome_multiple", "outcome_none")
 

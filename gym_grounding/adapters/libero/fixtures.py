@@ -29,19 +29,12 @@ SUITES = ("libero_goal", "libero_spatial", "libero_object", "libero_10")
 COUNT = 50
 """Initial states of every task of the four suites."""
 
-Poses = dict[str, NDArray[np.float64]]
 
-
-def poses(task: Task, init_state: int) -> Poses:
-    """Pose of every fixture: position [m] and quaternion (w, x, y, z), shape (7,), by name.
-
-    Tasks outside the table are drawn by the same rule on first use; that compiles a scene for each task.
-    """
-    key = f"{task.source}/{task.name}"
-    table = _table()
-    if key not in table or init_state >= len(table[key][1]):
-        return _drawn(str(facts.bddl_path(task)), init_state)
-    names, rows = table[key]
+def poses(task: Task, init_state: int) -> dict[str, NDArray[np.float64]] | None:
+    """Pose of every fixture: position [m] and quaternion (w, x, y, z), shape (7,), by name; None outside the table."""
+    names, rows = _table().get(f"{task.source}/{task.name}", ((), np.empty((0, 0, 7))))
+    if init_state >= len(rows):
+        return None
     return {name: rows[init_state, index] for index, name in enumerate(names)}
 
 
@@ -56,55 +49,6 @@ def _table() -> Mapping[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
         return {str(task): (tuple(str(names).split()), arrays[group]) for task, names, group in rows}
 
 
-@functools.lru_cache(maxsize=256)
-def _drawn(bddl: str, init_state: int) -> Poses:
-    return _drawer(bddl)(init_state)
-
-
-@functools.lru_cache(maxsize=2)
-def _drawer(bddl: str) -> Drawer:
-    return Drawer(Path(bddl))
-
-
-class Drawer:
-    """Repeats what LIBERO draws in new environments, with one environment.
-
-    Args:
-        bddl: the task's BDDL file.
-    """
-
-    def __init__(self, bddl: Path) -> None:
-        from gym_grounding.adapters.libero.simulator import built
-
-        self.env: Any = built(bddl).env
-        self._initializers = list(self.env.object_property_initializers)
-
-    def __call__(self, seed: int) -> Poses:
-        """Fixture poses of a new environment after ``env.seed(seed)`` and ``env.reset()``."""
-        from gym_grounding.adapters.libero.robosuite_names import RandomizationError
-        from gym_grounding.adapters.libero.simulator import numpy_generator_kept
-
-        # A new environment has loaded its model once; each reset loads it again, and with it a copy of these samplers.
-        initializers = list(self._initializers)
-        with numpy_generator_kept():
-            self.env.seed(seed)
-            while True:
-                initializers += self._initializers
-                self.env.object_property_initializers = initializers
-                try:
-                    self.env.reset()
-                    break
-                except RandomizationError:
-                    continue
-        model = self.env.sim.model
-        bodies = {name: self.env.obj_body_id[name] for name in self.env.fixtures_dict}
-        return {name: np.concatenate([model.body_pos[body], model.body_quat[body]]) for name, body in bodies.items()}
-
-    def close(self) -> None:
-        """Free the scene."""
-        self.env.close()
-
-
 def draw_table(tasks: Iterable[tuple[str, str]], count: int) -> dict[str, NDArray[Any]]:
     """The table as arrays: ``tasks``, ``fixtures`` (names joined by blanks), ``groups``, and ``poses_0`` and on.
 
@@ -112,12 +56,18 @@ def draw_table(tasks: Iterable[tuple[str, str]], count: int) -> dict[str, NDArra
         tasks: (suite, task name) of each row.
         count: initial states per task.
     """
+    from gym_grounding.adapters.libero.environment import Environment
+
     keys, fixtures, groups = [], [], []
     arrays: list[NDArray[np.float64]] = []
     for suite, name in tasks:
-        drawer = Drawer(facts.root() / "bddl_files" / suite / f"{name}.bddl")
-        drawn = [drawer(seed) for seed in range(count)]
-        drawer.close()
+        bddl = facts.root() / "bddl_files" / suite / f"{name}.bddl"
+        environment = Environment(bddl)
+        drawn = []
+        for seed in range(count):
+            environment.reset(bddl, seed)
+            drawn.append(environment.fixture_poses())
+        environment.close()
         rows = np.array([list(one.values()) for one in drawn]).reshape(count, -1, 7)
         group = next((i for i, array in enumerate(arrays) if array.tobytes() == rows.tobytes()), len(arrays))
         if group == len(arrays):

@@ -6,6 +6,7 @@ from gym_grounding.adapters.libero import install
 
 with install.importing():
     from libero.libero import get_default_path_dict, get_libero_path
+    from libero.libero.envs.bddl_utils import robosuite_parse_problem
     from libero.libero.envs.env_wrapper import ControlEnv
     from libero.libero.envs.object_states import SiteObjectState
     from libero.libero.envs.objects.target_zones import TargetZone
@@ -13,6 +14,7 @@ with install.importing():
     from robosuite.utils import binding_utils
     from robosuite.utils.binding_utils import MjRenderContextOffscreen
     from robosuite.utils.errors import RandomizationError
+    from robosuite.utils.mjcf_utils import string_to_array
     from robosuite.utils.observables import Observable, sensor
     from robosuite.utils.transform_utils import convert_quat
 
@@ -29,5 +31,7 @@ __all__ = [
     "get_libero_path",
     "get_predicate_fn",
     "get_predicate_fn_dict",
+    "robosuite_parse_problem",
     "sensor",
+    "string_to_array",
 ]

@@ -38,8 +38,9 @@ class LiberoScene:
     Actions, each in [-1, 1]: 0 to 2 move the hand's goal by up to 5 cm (world x, y, z); 3 to 5 turn it by up to 0.5 rad
     (axis-angle); 6 drives the gripper.
 
-    Episode start: LIBERO's reset, gripper ramp zeroed, fixtures placed from the table, initial state set once,
-    ``settings.settle_steps`` idle steps. Equal to the last bit for equal (task, initial state, settings).
+    Episode start: LIBERO's reset seeded with the number of the initial state, gripper ramp zeroed, fixtures placed from
+    the table, initial state set once, ``settings.settle_steps`` idle steps. It equals, to the last bit, what a new
+    environment of LIBERO's gives after ``env.seed(k); env.reset(); env.set_init_state(states[k])`` and those steps.
 
     Surprises:
         Gripper: +1 closes, -1 opens, 0 holds; only the sign counts. A command takes 8 steps from open to closed.
@@ -66,6 +67,7 @@ class LiberoScene:
         self._arrays = spaces.arrays(scene, settings)
         self._pictures = spaces.pictures(settings)
         self._source = min(tasks.values(), key=lambda task: task.index)
+        self._verified: set[str] = set()
         self._raw: Mapping[str, Any] = {}
         self._home: NDArray[np.float64] = np.zeros(3)
         self._lease: _Lease | None = None
@@ -74,14 +76,17 @@ class LiberoScene:
     def reset(self, task: Task, init_state: int) -> Observation:
         """See ``adapters.Scene.reset``."""
         row = facts.init_state(task, init_state)
-        poses = fixtures.poses(task, init_state)
+        if task.id not in self._verified:
+            facts.verify(task)
+            self._verified.add(task.id)
         if self._lease is None or self._lease.broken or self._lease.process != os.getpid():
             self._open()
         self._raw = {}
         simulator, steps = self._simulator, self._settings.settle_steps
         with self._simulating(f"start initial state {init_state} of {task.id}"):
             simulator.image_size = self._settings.image_size
-            self._raw = simulator.start(row, poses, drawing=steps == 0)
+            bddl, poses = facts.bddl_path(task), fixtures.poses(task, init_state)
+            self._raw = simulator.start(bddl, init_state, row, poses, drawing=steps == 0)
             for step in range(1, steps + 1):
                 self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
             self._judge.settled()

@@ -1,0 +1,161 @@
+"""LIBERO's own environment, compiled once, whose every reset ends like the first reset of a new one.
+
+Surprises:
+    A reset places things at random, and its traces outlast the initial state that is set afterwards: the poses of the
+    fixtures, and (mujoco 3.3.2) the solver's warm start, about 1e-13, which grows to 1e-7 within 60 steps.
+    Where the BDDL file opens or turns something on, each reset of LIBERO's adds a sampler, so that equal seeds give
+    other placements after each reset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding.adapters.libero import install
+from gym_grounding.adapters.libero.robosuite_names import (
+    ControlEnv,
+    RandomizationError,
+    get_default_path_dict,
+    get_libero_path,
+    robosuite_parse_problem,
+    string_to_array,
+)
+from gym_grounding.errors import SimulatorError
+
+ATTEMPTS = 100
+"""Placements of the objects that are tried before giving up; LIBERO tries without end."""
+_SAMPLERS = (
+    "placement_initializer",
+    "conditional_placement_initializer",
+    "conditional_placement_on_objects_initializer",
+    "object_property_initializers",
+)
+
+
+class Environment:
+    """A compiled scene with the placement rules of any of its tasks.
+
+    Args:
+        bddl: BDDL file of any task of the scene.
+
+    Attributes:
+        control: LIBERO's ``ControlEnv``, without cameras.
+        problem: its inner environment.
+
+    Raises:
+        SimulatorError: the scene's objects cannot be placed.
+    """
+
+    def __init__(self, bddl: Path) -> None:
+        self.control: Any = _built(bddl)
+        self.problem: Any = self.control.env
+        self._unplaced = {name: self._compiled_pose(fixture) for name, fixture in self.problem.fixtures_dict.items()}
+        self._samplers: dict[Path, dict[str, Any]] = {}
+        sim = self.problem.sim
+        self._clear = sim.reset
+        sim.reset = self._as_loaded
+
+    def reset(self, bddl: Path, seed: int) -> None:
+        """End where a new environment of ``bddl`` ends after ``env.seed(seed)`` and ``env.reset()``, to the last bit.
+
+        NumPy's global generator is left as it was.
+
+        Raises:
+            SimulatorError: the objects cannot be placed.
+        """
+        samplers = self._samplers_of(bddl)
+        properties = samplers["object_property_initializers"]
+        for name, sampler in samplers.items():
+            setattr(self.problem, name, sampler)
+        # A new environment loads its model once, and each reset loads it again with a copy of these samplers.
+        self.problem.object_property_initializers = list(properties)
+        with numpy_generator_kept():
+            self.control.seed(seed)
+            for _ in range(ATTEMPTS):
+                self.problem.object_property_initializers += properties
+                try:
+                    self.problem.reset()
+                except RandomizationError:
+                    continue
+                break
+            else:
+                raise SimulatorError(f"{bddl}: seed {seed}: its objects found no place in {ATTEMPTS} attempts")
+        # The reset leaves the gripper's ramp where the last episode ended.
+        for robot in self.problem.robots:
+            robot.gripper.current_action = np.zeros(robot.gripper.dof)
+
+    def fixture_poses(self) -> dict[str, NDArray[np.float64]]:
+        """Position [m] and quaternion (w, x, y, z) of every fixture, shape (7,), by name."""
+        model, bodies = self.problem.sim.model, self.problem.obj_body_id
+        return {
+            name: np.concatenate([model.body_pos[bodies[name]], model.body_quat[bodies[name]]])
+            for name in self.problem.fixtures_dict
+        }
+
+    def place_fixture(self, name: str, pose: NDArray[np.float64]) -> None:
+        """Put a fixture at a pose as ``fixture_poses`` gives it; takes effect with the next forward pass."""
+        model, body = self.problem.sim.model, self.problem.obj_body_id[name]
+        model.body_pos[body], model.body_quat[body] = pose[:3], pose[3:]
+
+    def close(self) -> None:
+        """Free the scene."""
+        self.control.close()
+
+    def _as_loaded(self) -> None:
+        """Bring model and data to where loading them leaves them; stands for the simulator's ``reset``."""
+        for name, pose in self._unplaced.items():
+            self.place_fixture(name, pose)
+        self._clear()
+        # Robosuite runs one forward pass on a new model, and that pass warms the solver.
+        self.problem.sim.forward()
+
+    def _compiled_pose(self, fixture: Any) -> NDArray[np.float64]:
+        body = self.problem.model.worldbody.find(f"./body[@name='{fixture.root_body}']")
+        return np.concatenate([string_to_array(body.get("pos", "0 0 0")), string_to_array(body.get("quat", "1 0 0 0"))])
+
+    def _samplers_of(self, bddl: Path) -> dict[str, Any]:
+        if bddl not in self._samplers:
+            problem = self.problem
+            problem.parsed_problem = robosuite_parse_problem(str(bddl))
+            problem.object_property_initializers = []
+            problem._setup_placement_initializer(None)
+            # Goals are judged by the caller; LIBERO would evaluate this one twice per step.
+            problem.parsed_problem["goal_state"] = []
+            self._samplers[bddl] = {name: getattr(problem, name) for name in _SAMPLERS}
+        return self._samplers[bddl]
+
+
+@contextlib.contextmanager
+def numpy_generator_kept() -> Iterator[None]:
+    """Puts NumPy's global generator back as it was; robosuite and LIBERO draw from it."""
+    state = np.random.get_state()  # noqa: NPY002  # theirs, not ours
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+
+
+def _built(bddl: Path) -> Any:
+    if (assets := get_libero_path("assets")) != (own := get_default_path_dict()["assets"]):
+        warnings.warn(f"LIBERO's config file takes the assets from {assets}, not from {own}", stacklevel=2)
+    with numpy_generator_kept(), install.quiet():
+        for seed in range(ATTEMPTS):
+            np.random.seed(seed)  # noqa: NPY002  # LIBERO's own generator
+            try:
+                return ControlEnv(
+                    bddl_file_name=str(bddl),
+                    use_camera_obs=False,
+                    has_offscreen_renderer=False,
+                    hard_reset=False,
+                    ignore_done=True,
+                )
+            except RandomizationError:
+                continue
+    raise SimulatorError(f"{bddl}: its objects found no place in {ATTEMPTS} attempts")
