@@ -58,6 +58,7 @@ class ContinualSchedule(
     Added to that of ``wrappers.Instruction``:
     - ``stage`` (int): position in the order.
     - ``cell`` (str): the cell as ``plan.cell_id`` writes it: stage, variant, initial state, seed.
+    - ``cells_left`` (int): cells of the stage that this walk has not begun.
 
     ## Arguments
     - ``suite``, ``registry``, ``order``, ``conditions``, ``tiers``, ``slots``, ``tasks``, ``init_states``, ``seeds``,
@@ -232,7 +233,7 @@ class ContinualSchedule(
 
     def _placed(self, info: Mapping[str, Any]) -> dict[str, Any]:
         assert self.cell is not None
-        return {**info, "stage": self.cell.stage, "cell": cell_id(self.cell)}
+        return {**info, "stage": self.cell.stage, "cell": cell_id(self.cell), "cells_left": self.cells_left}
 
     def _compose(self, variant: str) -> Instruction:
         plan, settings = self.plan, self.plan.settings

@@ -13,7 +13,7 @@ from gym_grounding import manifest
 from gym_grounding.adapters.libero import ADAPTER, facts, fixtures
 from gym_grounding.errors import InvalidOption, SimulatorError
 from gym_grounding.testing import check_adapter
-from gym_grounding.types import SceneSettings
+from gym_grounding.types import Goal, SceneFacts, SceneSettings, Slots, Task
 
 pytestmark = pytest.mark.sim
 
@@ -117,24 +117,30 @@ def test_settling_is_ten_idle_steps_with_the_gripper_open(scene):
         assert all(np.array_equal(last[key], settled[key]) for key in settled)
 
 
-@pytest.fixture(scope="module")
-def theirs():
-    """LIBERO's own environment, new and untouched."""
+@contextmanager
+def liberos_own(task, number):
+    """LIBERO's own environment, new, started as its users start it."""
     from gym_grounding.adapters.libero.robosuite_names import ControlEnv
 
-    path = str(facts.bddl_path(BOWL_TO_PLATE))
+    path = str(facts.bddl_path(task))
     env = ControlEnv(bddl_file_name=path, use_camera_obs=False, has_offscreen_renderer=False)
-    yield env
+    state = np.random.get_state()  # noqa: NPY002  # LIBERO reseeds it
+    env.seed(number)
+    env.reset()
+    observation = env.set_init_state(facts.init_states(task)[number])
+    np.random.set_state(state)  # noqa: NPY002
+    yield env, observation
     env.close()
 
 
-def test_seventy_steps_equal_those_of_liberos_own_environment(theirs):
-    state = np.random.get_state()  # noqa: NPY002  # LIBERO reseeds it
-    theirs.seed(11)
-    theirs.reset()
-    expected = theirs.set_init_state(facts.init_states(BOWL_TO_PLATE)[11])
-    np.random.set_state(state)  # noqa: NPY002
-    with opened(settle_steps=0) as scene:
+def theirs_placed(env):
+    model, bodies = env.sim.model, env.env.obj_body_id
+    names = env.env.fixtures_dict
+    return {name: np.concatenate([model.body_pos[bodies[name]], model.body_quat[bodies[name]]]) for name in names}
+
+
+def test_seventy_steps_equal_those_of_liberos_own_environment():
+    with opened(settle_steps=0) as scene, liberos_own(BOWL_TO_PLATE, 11) as (theirs, expected):
         scene.reset(STOVE, 4)
         for action in moves(8, seed=1):
             scene.step(action)
@@ -152,14 +158,72 @@ def test_seventy_steps_equal_those_of_liberos_own_environment(theirs):
         assert touched > 30
 
 
-def test_the_table_holds_what_libero_draws_also_where_it_ends(monkeypatch):
-    stored = {seed: fixtures.poses(STOVE, seed) for seed in (49, 0)}
-    monkeypatch.setattr(fixtures, "_table", dict)
-    for seed, poses in stored.items():
-        drawn = fixtures.poses(STOVE, seed)
-        assert list(drawn) == list(poses)
-        assert all(np.array_equal(drawn[name], poses[name]) for name in drawn)
-    fixtures._drawer.cache_clear()
+SPATIAL = {
+    0: "pick_up_the_black_bowl_between_the_plate_and_the_ramekin_and_place_it_on_the_plate",
+    4: "pick_up_the_black_bowl_in_the_top_drawer_of_the_wooden_cabinet_and_place_it_on_the_plate",
+}
+FLOOR = {7: "pick_up_the_milk_and_place_it_in_the_basket"}
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        # A scene in which traces of the random reset show after one step.
+        ("libero_object", FLOOR),
+        # A task that opens a drawer beforehand, in a scene compiled from another task's file.
+        ("libero_spatial", SPATIAL),
+    ],
+)
+def test_starts_of_other_suites_equal_those_of_liberos_own_environment(source, names):
+    tasks = [Task(f"X-T{n}", "X", n, name, source, "", "", Slots(), Goal(()), source, 50) for n, name in names.items()]
+    first, last = tasks[0], tasks[-1]
+    blank = SceneFacts(source, "libero", "", {})
+    scene = ADAPTER.open(blank, {task.id: task for task in tasks}, SceneSettings("state", settle_steps=0))
+    with liberos_own(last, 13) as (theirs, _):
+        scene.reset(last, 2)
+        scene.step(np.ones(7))
+        scene.reset(first, 3)
+        scene.reset(last, 13)
+        # Drawn by LIBERO itself, before the table: the placement rules are those of the task and of a new environment.
+        scene._simulator._environment.reset(facts.bddl_path(last), 13)
+        drawn = scene._simulator._environment.fixture_poses()
+        assert all(np.array_equal(drawn[name], pose) for name, pose in theirs_placed(theirs).items())
+        scene.reset(last, 13)
+        for action in moves(12):
+            assert np.array_equal(scene.state(), theirs.get_sim_state())
+            assert np.array_equal(scene._simulator.env.sim.data.qacc_warmstart, theirs.sim.data.qacc_warmstart)
+            scene.step(action)
+            theirs.step(action)
+    scene.close()
+
+
+def test_the_table_holds_what_libero_draws(scene):
+    for number in (49, 0):
+        scene.reset(STOVE, number)
+        with_table = scene._simulator._environment.fixture_poses()
+        scene._simulator._environment.reset(facts.bddl_path(STOVE), number)
+        drawn = scene._simulator._environment.fixture_poses()
+        stored = fixtures.poses(STOVE, number)
+        assert list(drawn) == list(stored)
+        for name, pose in stored.items():
+            assert np.array_equal(drawn[name], pose)
+            assert np.array_equal(with_table[name], pose)
+
+
+def test_the_table_rules_where_it_differs_from_the_draw(scene, monkeypatch):
+    moved = {name: pose + np.array([0.01, 0, 0, 0, 0, 0, 0]) for name, pose in fixtures.poses(STOVE, 3).items()}
+    monkeypatch.setattr(fixtures, "poses", lambda task, number: moved)
+    scene.reset(STOVE, 3)
+    placed = scene._simulator._environment.fixture_poses()
+    assert all(np.array_equal(placed[name], moved[name]) for name in moved)
+
+
+def test_a_task_outside_the_table_stands_as_libero_draws_it(scene, monkeypatch):
+    expected = scene.reset(STOVE, 3)
+    monkeypatch.setattr(fixtures, "poses", lambda task, number: None)
+    scene.reset(STOVE, 4)
+    drawn = scene.reset(STOVE, 3)
+    assert all(np.array_equal(drawn[key], expected[key]) for key in expected)
 
 
 def test_the_global_generator_is_left_alone():

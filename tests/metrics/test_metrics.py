@@ -90,7 +90,7 @@ def test_calibration(played):
         assert (values["original_persistence"] == 0) is not deaf
     where = {"condition": "collision", "stage": last}
     persistence = find(found, "original_goal_persistence", judged="ever", **where)
-    assert find(found, "canonical_goal_attainment", judged="ever", **where).mean == persistence.mean
+    assert find(found, "canonical_goal_activation", judged="ever", **where).mean == persistence.mean
     assert find(found, "action_initiation", threshold=INITIATION, **where).mean == (1 if deaf else 0)
     if not deaf:
         assert persistence.mean == 0

@@ -25,7 +25,7 @@ def measured(proof, name, **scope):
 
 
 def goals(proof, judged="ever", **scope):
-    names = ("original_goal_persistence", "canonical_goal_attainment", *OUTCOMES)
+    names = ("original_goal_persistence", "canonical_goal_activation", *OUTCOMES)
     return tuple(measured(proof, name, judged=judged, **scope).mean for name in names)
 
 
