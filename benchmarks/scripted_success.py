@@ -29,10 +29,10 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}"
 
 
 def chosen(registry: Manifest, tasks: Sequence[int] | None, per_task: bool) -> list[tuple[Variant, Goal]]:
-    """The first variant for every goal with a skill (of every task with ``per_task``), with that goal."""
+    """A variant for every goal with a skill (in every task with ``per_task``), with that goal; originals first."""
     goals = meanings(registry, SUITE)
     found: dict[tuple[str, str], tuple[Variant, Goal]] = {}
-    for variant in registry.select(suite=SUITE):
+    for variant in sorted(registry.select(suite=SUITE), key=lambda variant: variant.condition != "original"):
         goal = goals[variant.instruction]
         if goal is None or not has_skill(goal):
             continue
