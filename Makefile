@@ -10,7 +10,7 @@ WORKERS ?= $(shell nproc)
 DEMO := --suite LiberoGoal --order 1,4,8 --stages all --init-states 0:3 --horizon 200
 SCRIPTED := gym_grounding_policies.scripted
 
-.PHONY: demo test setup setup-test check wheel-check bench clean
+.PHONY: demo test setup setup-test check bench clean
 
 demo: setup
 	$(RUN)/gym-grounding evaluate --policy $(SCRIPTED):DEAF --name deaf $(DEMO) --workers $(WORKERS) --out runs/demo/deaf

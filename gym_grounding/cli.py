@@ -1,17 +1,23 @@
-"""The command line: list, validate, evaluate, observe, probe, report, salvage, metrics.
+"""The command line: list, validate, evaluate, errors, observe, probe, report, salvage, metrics.
 
-Input errors end with one message and exit code 2; an interrupted evaluation with 130. Heavy modules are imported by
-the command that needs them.
+Input errors, and episodes that ended in an error, end with exit code 2; an interrupted evaluation with 130. Heavy
+modules are imported by the command that needs them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
+import re
 import signal
+import sys
+import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +25,20 @@ import click
 
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
-from gym_grounding.errors import GroundingError, InvalidOption, RegistryError
-from gym_grounding.plan import HORIZON, STOPS, Plan
+from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, RegistryError
+from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource
+from gym_grounding.records import ErrorRecord
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+MOST_NUMBERS = 10_000
+"""Length of the longest list of numbers that an option may stand for."""
+SHOWN_ERRORS = 10
+"""Different errors that are shown at the end of an evaluation."""
+SHOWN_LENGTH = 300
+"""Characters of each that are shown."""
 
 
 class BadInput(click.ClickException):
@@ -34,7 +48,7 @@ class BadInput(click.ClickException):
 
 
 class Commands(click.Group):
-    """Turns the suite's errors into one message and exit code 2."""
+    """Turns the suite's errors, and those of the operating system, into one message and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
         warnings.showwarning = _show_warning
@@ -42,33 +56,68 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except GroundingError as error:
             raise BadInput(str(error)) from error
+        except OSError as error:
+            _discard_output()
+            if error.errno == errno.EPIPE:  # whoever reads has seen enough
+                ctx.exit(128 + signal.SIGPIPE)
+            raise BadInput(str(error)) from error
         except KeyboardInterrupt as stopped:
             click.echo(f"\n{stopped}" if str(stopped) else "\ninterrupted", err=True)
             ctx.exit(128 + signal.SIGINT)
+
+
+def _discard_output() -> None:
+    """What is still in the buffer of a full or closed standard output goes nowhere, instead of failing once more."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Directory(click.Path):
+    """A path that is named; the empty text, which pathlib takes for the current directory, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("it is empty; name a place", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     click.echo(f"warning: {message}", err=True)
 
 
-def numbers(text: str, option: str, stop: int | None = None) -> tuple[int, ...]:
-    """Integers written as ``0:20``, ``0,3,7`` or a mixture; ``all`` is ``0:stop`` where a stop is known.
+def numbers(text: str, option: str, words: str = "") -> tuple[int, ...]:
+    """Integers written as ``0:20``, ``0,3,7`` or a mixture.
+
+    Args:
+        words: what else the option takes, for the message.
 
     Raises:
-        InvalidOption: not such a list; names the option.
+        InvalidOption: not such a list, or too long a one; names the option.
     """
-    if text == "all" and stop is not None:
-        return tuple(range(stop))
     found: list[int] = []
     for part in text.split(","):
         first, colon, last = part.strip().partition(":")
         try:
-            found += range(int(first), int(last)) if colon else [int(first)]
+            begin, end = int(first), int(last) if colon else int(first) + 1
         except ValueError:
-            raise InvalidOption(f"{option} {text!r}: write numbers as 0:20, 0,3,7 or a mixture") from None
+            raise InvalidOption(f"{option} {text!r}: write {words}numbers as 0:20, 0,3,7 or a mixture") from None
+        if end - begin + len(found) > MOST_NUMBERS:
+            raise InvalidOption(f"{option} {text!r}: more than {MOST_NUMBERS} numbers")
+        found += range(begin, end)
     if not found or len(set(found)) != len(found):
         raise InvalidOption(f"{option} {text!r}: {'names no number' if not found else 'names a number twice'}")
     return tuple(found)
+
+
+def order_of(text: str) -> int | tuple[int, ...]:
+    """``8`` is LIBERO's order 8; ``8,4,1`` are tasks, and so is ``8,``."""
+    listed = text.strip()
+    if listed.isdecimal():
+        return int(listed)
+    return numbers(listed.removesuffix(","), "--order")
 
 
 def words(text: str | None) -> tuple[str, ...] | None:
@@ -93,7 +142,13 @@ def options_of(pairs: tuple[str, ...]) -> dict[str, Any]:
 PLAN_OPTIONS = (
     click.option("--suite", default="LiberoGoal", show_default=True, help="Suite of the registry."),
     click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own."),
-    click.option("--order", default="0", show_default=True, help="LIBERO order 0..20, or task numbers such as 8,4,1."),
+    click.option(
+        "--order",
+        default="0",
+        show_default=True,
+        help=f"8 is LIBERO's training order 8 of 0..{len(LIBERO_ORDERS) - 1}; 8,4,1 are task numbers; 8, with the "
+        "comma is task 8 alone.",
+    ),
     click.option("--tasks", help="Evaluate only these task numbers, such as 1,4,8."),
     click.option("--conditions", help="Such as original,paraphrase; default: all."),
     click.option("--tiers", help=f"Of the contrasts: {','.join(TIERS)}; default: both."),
@@ -103,13 +158,22 @@ PLAN_OPTIONS = (
     click.option("--stages", default="last", show_default=True, help="last, all, or positions such as 0:10."),
     click.option("--every-stage", is_flag=True, help="Contrasts and collisions after every stage, not only the last."),
     click.option("--horizon", type=int, default=HORIZON, show_default=True, help="Policy steps per episode."),
-    click.option("--stop", type=click.Choice(STOPS), default=STOPS[0], show_default=True),
+    click.option(
+        "--stop",
+        type=click.Choice(STOPS),
+        default=STOPS[0],
+        show_default=True,
+        help="default: originals and paraphrases end at their goal, the others at the horizon; horizon: nothing ends "
+        "earlier; goal: all end at the goal that scores them.",
+    ),
     click.option(
         "--observation", type=click.Choice(OBSERVATIONS), help="Default: what the policy declares, or pixels."
     ),
-    click.option("--image-size", type=int, default=128, show_default=True),
-    click.option("--orientation", type=click.Choice(ORIENTATIONS), default="raw", show_default=True),
-    click.option("--settle-steps", type=int, help="Default: the registry's."),
+    click.option("--image-size", type=int, default=128, show_default=True, help="Side of the pictures [pixels]."),
+    click.option(
+        "--orientation", type=click.Choice(ORIENTATIONS), default="raw", show_default=True, help="Of the pictures."
+    ),
+    click.option("--settle-steps", type=int, help="Steps at rest before the policy's first; default: the registry's."),
     click.option("--batch", type=int, default=1, show_default=True, help="Episodes side by side in one worker."),
 )
 POLICY_OPTIONS = (
@@ -126,7 +190,6 @@ def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 def plan_of(observation: str | None, **given: Any) -> Plan:
     """A plan from the values of ``PLAN_OPTIONS``; without an observation kind the default one is used."""
     manifest = manifests.load(given["registry"])
-    order = numbers(given["order"], "--order")
     tasks = given["tasks"]
     settings = SceneSettings(
         observation=observation or SceneSettings().observation,
@@ -138,14 +201,14 @@ def plan_of(observation: str | None, **given: Any) -> Plan:
     return Plan.make(
         given["suite"],
         registry=given["registry"],
-        order=order[0] if len(order) == 1 else order,
+        order=order_of(given["order"]),
         conditions=words(given["conditions"]),
         tiers=words(given["tiers"]),
         slots=words(given["slots"]),
         tasks=None if tasks is None else numbers(tasks, "--tasks"),
         init_states=numbers(given["init_states"], "--init-states"),
         seeds=numbers(given["seeds"], "--seeds"),
-        stages=stages if stages in ("last", "all") else numbers(stages, "--stages"),
+        stages=stages if stages in ("last", "all") else numbers(stages, "--stages", "last, all, or "),
         final_conditions_every_stage=given["every_stage"],
         horizon=given["horizon"],
         stop=given["stop"],
@@ -227,15 +290,24 @@ def _check_starts(manifest: manifests.Manifest, init_states: tuple[int, ...]) ->
 @main.command()
 @with_options(*POLICY_OPTIONS, *PLAN_OPTIONS)
 @click.option("--workers", type=int, default=1, show_default=True, help="Processes; 0 runs in this one.")
-@click.option("--timeout", type=float, help="Longest time for one call of the policy [s].")
+@click.option("--timeout", type=float, help="Longest time for one call of the policy [s]; beyond it an error.")
+@click.option(
+    "--start-timeout",
+    type=float,
+    help="Longest time for importing and making the policy [s]; beyond it nothing is run. Default: ten times "
+    "--timeout, at least 60; no limit without --timeout.",
+)
 @click.option("--name", help="Name of the method in reports.")
-@click.option("--accept-versions", is_flag=True, help="Continue a run that was begun with other versions.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory of the run.")
+@click.option(
+    "--accept-versions", is_flag=True, help="Continue a run that was begun with other versions or another policy file."
+)
+@click.option("--out", type=Directory(), required=True, help="Directory of the run.")
 def evaluate(
     policy: str,
     policy_option: tuple[str, ...],
     workers: int,
     timeout: float | None,
+    start_timeout: float | None,
     name: str | None,
     accept_versions: bool,
     out: Path,
@@ -244,24 +316,94 @@ def evaluate(
     """Run a policy on every cell of a plan; the same command continues an unfinished run."""
     from gym_grounding.evaluate import evaluate as run
     from gym_grounding.store import RunStore
+    from gym_grounding.workers import start_limit
 
     options = options_of(policy_option)
-    plan = planned(policy, options, given)
-    total = len(plan.cells(manifests.load(plan.registry)))
-    click.echo(f"{policy}: {total} episodes into {out}")
+    with time_limit(start_limit(timeout, start_timeout), f"{policy} took longer than {{:g}} s to be imported"):
+        plan = planned(policy, options, given)
     run(
         policy,
         plan,
         out,
         workers=workers,
         timeout=timeout,
+        start_timeout=start_timeout,
         name=name,
         options=options,
         accept_versions=accept_versions,
+        begun=partial(_say_begun, policy, out),
     )
     with RunStore.open(out) as store:
-        done, errors = len(store.done_cells()), len(store.errors())
-    click.echo(f"{out}: {done} of {total} episodes recorded, {errors} ended in an error")
+        done, failed = len(store.done_cells()), store.errors()
+    total = len(plan.cells(manifests.load(plan.registry)))
+    click.echo(f"{out}: {done} of {total} episodes recorded, {len(failed)} ended in an error")
+    if failed:
+        _summarise(failed, out)
+        click.get_current_context().exit(BadInput.exit_code)
+
+
+def _say_begun(policy: str, out: Path, total: int, done: int) -> None:
+    click.echo(f"{policy}: {total} episodes into {out}" + (f", {done} of them recorded before" if done else ""))
+
+
+def _summarise(failed: Sequence[ErrorRecord], out: Path) -> None:
+    """Tell what went wrong, once for each kind of error, on the error output."""
+    from gym_grounding.store import group_errors
+
+    groups = group_errors(failed)
+    for group in groups[:SHOWN_ERRORS]:
+        click.echo(f"{len(group)} x {_line(group[0])[:SHOWN_LENGTH]}", err=True)
+    if len(groups) > SHOWN_ERRORS:
+        click.echo(f"and {len(groups) - SHOWN_ERRORS} other errors", err=True)
+    click.echo(
+        "These episodes count as missing, not as failures, and the same command tries them again. The table errors of "
+        f"{out / 'run.sqlite'} has their tracebacks: gym-grounding errors {out} --traceback",
+        err=True,
+    )
+
+
+def _line(error: ErrorRecord) -> str:
+    return f"{error.kind} error, {cell_id(error.cell)}: {error.message}"
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None, message: str) -> Iterator[None]:
+    """Interrupt what happens inside after so many seconds; None for no limit.
+
+    Raises:
+        PolicyError: ``message`` with the seconds at its ``{}``.
+    """
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise PolicyError(f"{message.format(seconds)}; give it more time with --start-timeout")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@main.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--traceback", is_flag=True, help="Also where in the code each was raised.")
+def errors(run: Path, traceback: bool) -> None:
+    """Every episode of a RUN that ended in an error, as stage/variant/init state/seed and what happened."""
+    from gym_grounding.store import RunStore
+
+    with RunStore.open(run) as store:
+        found = store.errors()
+    for error in found:
+        click.echo(_line(error))
+        if traceback:
+            click.echo(f"{error.traceback.rstrip()}\n")
+    if not found:
+        click.echo(f"{run}: no errors")
 
 
 def planned(policy: str | None, options: dict[str, Any], given: dict[str, Any]) -> Plan:
@@ -277,7 +419,7 @@ def planned(policy: str | None, options: dict[str, Any], given: dict[str, Any]) 
 @click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class.")
 @click.option("--every", type=int, default=10, show_default=True, help="With a policy: store every so many steps.")
 @click.option("--expert", is_flag=True, help="Store the policy's actions as the expert's, for the language margin.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The .npz file.")
+@click.option("--out", type=Directory(), required=True, help="The .npz file.")
 def observe(
     policy: str | None, policy_option: tuple[str, ...], every: int, expert: bool, out: Path, **given: Any
 ) -> None:
@@ -308,7 +450,7 @@ def probe(run: Path, observations: Path) -> None:
 
 @main.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the report.")
+@click.option("--out", type=Directory(), required=True, help="Folder of the report.")
 @click.option("--allow-mixed", is_flag=True, help="Compare runs that were measured differently, with warnings.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
 def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> None:
@@ -317,13 +459,19 @@ def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> N
 
     folder = write_report(runs, out, allow_mixed=allow_mixed, seed=seed)
     head, *sections = (folder / "report.md").read_text(encoding="utf-8").split("\n## ")
-    click.echo("\n## ".join([head, *sections[:1]]))
+    click.echo(_plain("\n## ".join([head, *sections[:1]])))
     click.echo(f"written: {folder / 'report.html'}, report.md, metrics.json, {len(sections)} sections of tables")
+
+
+def _plain(markdown: str) -> str:
+    """Markdown to be read as it stands: nothing escaped, and no title of a table that repeats its section's."""
+    once = re.sub(r"^(#+ )(.+)\n\n#+ \2$", r"\1\2", markdown, flags=re.MULTILINE)
+    return re.sub(r"\\([\\`*_{}\[\]<>|#~])", r"\1", once)
 
 
 @main.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("new", type=Directory())
 def salvage(run: Path, new: Path) -> None:
     """Copy the records that can still be read from a damaged RUN into a NEW one, which can be continued."""
     from gym_grounding.store import salvage as copy

@@ -29,7 +29,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     ## Action Space
     The adapter's ``Box(-1, 1, (n,), float32)``. LIBERO: n = 7, change of the hand's position (3; 1 asks for 5 cm) and
     orientation (3, axis-angle; 1 asks for 0.5 rad), gripper (+1 closes, -1 opens, only the sign counts). Numbers
-    outside [-1, 1] are clipped. NaN, an infinity, another shape or anything but real numbers raises ``InvalidAction``.
+    outside [-1, 1] are clipped. NaN, an infinity, a masked entry, another shape or anything but real numbers raises
+    ``InvalidAction``.
 
     ## Observation Space
     A flat ``Dict`` of arrays with the adapter's key names (LIBERO's: ``robot0_eef_pos``, ``agentview_image``, ...).
@@ -56,7 +57,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     - ``registry``: path of the registry file; None for the shipped one.
     - ``observation``, ``image_size``, ``orientation``: see ``types.SceneSettings``.
     - ``settle_steps``: None for the registry's own number.
-    - ``render_mode``: ``rgb_array`` or None.
+    - ``render_mode``: ``rgb_array`` or None. ``gymnasium.make`` also takes ``human`` (a window, needs pygame) and
+      ``rgb_array_list``: it lays its own wrapper around ``rgb_array``.
 
     The simulator is not started before the first ``reset``: spaces, metadata and ``spec`` come from the registry.
 
@@ -92,7 +94,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         settle_steps = self.manifest.settle if settle_steps is None else settle_steps
         self.settings = checked_settings(SceneSettings(observation, image_size, orientation, settle_steps))
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'")
+            hint = "; gymnasium.make(id, render_mode='human') opens a window" if render_mode == "human" else ""
+            raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'{hint}")
         self.render_mode = render_mode
         self._facts = self.manifest.scene_of(task)
         self._adapter = adapters.get(self.manifest.adapter_name(task))
@@ -180,8 +183,12 @@ def checked_action(action: object, space: spaces.Box) -> NDArray[np.float64]:
     """The action as float64, clipped to the space.
 
     Raises:
-        InvalidAction: not real numbers, another shape, NaN or infinite; names the index.
+        InvalidAction: not real numbers, another shape, masked, NaN or infinite; names the index.
     """
+    if np.ma.is_masked(action):  # np.asarray would take what lies under the mask for data
+        masked = np.argwhere(np.ma.getmaskarray(np.ma.asarray(action))).tolist()
+        listed = ", ".join(f"action{index} is masked" for index in masked)
+        raise InvalidAction(f"{listed}; every component must be a number")
     try:
         array = np.asarray(action)
     except ValueError as error:

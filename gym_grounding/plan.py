@@ -158,7 +158,7 @@ class Plan:
         _stages(self.stages, len(self.order))
         _numbers("seeds", self.seeds)
         for task in self.tasks or self.order:
-            _below("init_states", max(_numbers("init_states", self.init_states)), manifest.task(task).init_states, task)
+            self._check_init_states(task, manifest.task(task).init_states)
         checked_horizon(self.horizon)
         checked_stop(self.stop)
         checked_settings(self.settings)
@@ -235,6 +235,15 @@ class Plan:
         """Fields that differ from those of another plan: (name, mine, theirs), ``registry`` left out."""
         mine, theirs = _flat(self.to_json()), _flat(other.to_json())
         return [(key, mine[key], theirs[key]) for key in mine if key != "registry" and mine[key] != theirs[key]]
+
+    def _check_init_states(self, task: str, count: int) -> None:
+        last = _numbers("init_states", self.init_states)[-1]
+        if self.init_states == INIT_STATES and last >= count:
+            raise InvalidOption(
+                f"init_states is 0:{len(INIT_STATES)} by default, but {task} has only 0 to {count - 1}; "
+                f"give init_states=range({count}), or --init-states 0:{count}"
+            )
+        _below("init_states", last, count, task)
 
     def _nothing_left(self) -> str:
         picked = ", ".join(
@@ -341,10 +350,10 @@ def _names(option: str, kind: str, names: Iterable[str] | None, known: tuple[str
         return known
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidOption(f"{option} is {names!r}; give a sequence of names")
-    listed = _unrepeated(option, list(names))
+    listed = _unrepeated(option, [str(name) for name in names])
     for name in listed:
         if name not in known:
-            raise UnknownName(kind, str(name), known, option)
+            raise UnknownName(kind, name, known, option)
     return tuple(name for name in known if name in listed)
 
 
@@ -369,9 +378,11 @@ def _stages(stages: str | Iterable[int], count: int) -> tuple[int, ...]:
 def _unrepeated(option: str, values: list[Any]) -> tuple[Any, ...]:
     if not values:
         raise InvalidOption(f"{option} is empty; name at least one, or leave the option out")
-    for index, value in enumerate(values):
-        if value in values[:index]:
+    seen: set[Any] = set()
+    for value in values:
+        if value in seen:
             raise InvalidOption(f"{option} names {value!r} twice; name it once")
+        seen.add(value)
     return tuple(values)
 
 

@@ -6,15 +6,18 @@ a value that the caller keeps, so episodes can be batched, stopped and resumed.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import importlib
+import importlib.machinery
+import importlib.util
 import inspect
 import os
 import pkgutil
+import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType, TracebackType
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,7 +74,7 @@ class CallablePolicy:
 
     def act(self, observations: Observations, state: tuple[str, ...]) -> tuple[NDArray[Any], tuple[str, ...]]:
         rows = [
-            np.asarray(self.function({key: value[row] for key, value in observations.items()}, instruction))
+            _plain(self.function({key: value[row] for key, value in observations.items()}, instruction))
             for row, instruction in enumerate(state)
         ]
         return np.stack(rows), state
@@ -126,7 +129,7 @@ def numbers_of(answer: object, shape: tuple[int | None, ...]) -> NDArray[Any]:
     Raises:
         PolicyError: it is none; names both shapes.
     """
-    array = np.asarray(answer)
+    array = _plain(answer)
     fits = array.ndim == len(shape) and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
     if array.dtype.kind not in "fiu" or not fits:
         wanted = f"({', '.join('any' if size is None else str(size) for size in shape)})"
@@ -137,14 +140,47 @@ def numbers_of(answer: object, shape: tuple[int | None, ...]) -> NDArray[Any]:
     return array
 
 
-@contextlib.contextmanager
-def blamed(method: str, place: str) -> Iterator[None]:
-    """Whatever is raised inside becomes a PolicyError that names the policy's method and the place."""
+def _plain(answer: object) -> NDArray[Any]:
+    parts = answer if isinstance(answer, list | tuple) else (answer,)
+    if any(map(np.ma.is_masked, parts)):  # np.asarray would take what lies under the mask for data
+        index = np.argwhere(np.ma.getmaskarray(np.ma.asarray(answer)))[0].tolist()
+        raise PolicyError(f"it returned a masked array, masked at {index}; it must return a number there")
+    return np.asarray(answer)
+
+
+class blamed:
+    """Whatever is raised inside becomes a PolicyError that names the policy's method and the place.
+
+    A KeyboardInterrupt stays one where Ctrl-C may be its reason; workers ignore that signal, so there it is the
+    policy's own.
+    """
+
+    # no generator: `contextlib` lets a StopIteration pass where a RuntimeError was raised from it
+
+    def __init__(self, method: str, place: str) -> None:
+        self._what = f"{method} failed in {place}"
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and not _by_the_user(error):
+            raise PolicyError(f"{self._what}: {_said(error)}") from error
+
+
+def _by_the_user(error: BaseException) -> bool:
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def _said(error: BaseException) -> str:
+    """Type and text of an exception of foreign code, whose own ``__str__`` may fail."""
     try:
-        yield
-    except (Exception, SystemExit) as error:
-        reason = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
-        raise PolicyError(f"{method} failed in {place}: {reason}") from error
+        text = str(error)
+    except Exception as broken:
+        text = f"(its text cannot be had: {type(broken).__name__})"
+    return text if isinstance(error, PolicyError) else f"{type(error).__name__}: {text}"
 
 
 class PolicySource:
@@ -180,6 +216,14 @@ class PolicySource:
         """
         declared = getattr(self._thing(), "observation", None)
         return declared if isinstance(declared, str) else None
+
+    @property
+    def file(self) -> Path | None:
+        """The source file of the module that holds the policy, found without importing it; None if there is none."""
+        if isinstance(self.policy, str):
+            return _file_of(self.policy.partition(":")[0])
+        named = self.policy if hasattr(self.policy, "__qualname__") else type(self.policy)
+        return _file_of(named.__module__)
 
     def get(self, stage: int | None = None, seed: int | None = None) -> Policy:
         """The policy for a stage and training seed; the one made last is kept and reused where it is the same.
@@ -220,9 +264,11 @@ class PolicySource:
         if isinstance(thing, type):
             try:
                 thing = thing(**keywords)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                if _by_the_user(error):
+                    raise
                 raise PolicyError(
-                    f"{self.description} raised {type(error).__name__} when it was made with {dict(keywords)}: {error}"
+                    f"{self.description} could not be made with {dict(keywords)}: {_said(error)}"
                 ) from error
         try:
             return as_policy(thing)
@@ -255,17 +301,41 @@ def _find(spec: str) -> object:
 
 
 def _module(spec: str, name: str) -> ModuleType:
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    _search_here()
     try:
-        importlib.invalidate_caches()  # the file may be younger than the process
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             _no_module(spec, error.name)
         raise PolicyError(f"policy {spec!r}: importing {name} failed, it needs a missing module: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise PolicyError(f"policy {spec!r}: importing {name} raised {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        if _by_the_user(error) or isinstance(error, PolicyError):
+            raise
+        raise PolicyError(f"policy {spec!r}: importing {name} raised {_said(error)}") from error
+
+
+def _search_here() -> None:
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    importlib.invalidate_caches()  # a file may be younger than the process
+
+
+def _file_of(module: str) -> Path | None:
+    """The source file of a module. Packages are not imported for it, as ``importlib.util.find_spec`` would do."""
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if loaded is None:
+        _search_here()
+        top, *rest = module.split(".")
+        try:
+            spec = importlib.util.find_spec(top)
+            for number in range(len(rest)):
+                where = None if spec is None else spec.submodule_search_locations
+                name = ".".join([top, *rest[: number + 1]])
+                spec = None if where is None else importlib.machinery.PathFinder.find_spec(name, where)
+        except (ImportError, ValueError, AttributeError):  # no such module; that is said when it is imported
+            return None
+        loaded = None if spec is None else spec.origin
+    return Path(loaded) if loaded is not None and Path(loaded).is_file() else None
 
 
 def _no_module(spec: str, missing: str) -> NoReturn:

@@ -148,6 +148,11 @@ class ProbeRecord:
     log_prob_variant: float | None = None
 
 
+POLICY_SOURCE = "policy source"
+POLICY_FILE = "policy file"
+"""Keys of a header's versions, the second followed by the option's name: hashes of what the policy is made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunHeader:
     """What was run, with everything that can change a number.
@@ -160,8 +165,10 @@ class RunHeader:
         plan: the whole plan as JSON data (see ``plan.Plan``).
         registry_sha256: hash of the registry file.
         scenes: scene id -> hash of the compiled scene's source, as the adapter gives it.
-        versions: package or library -> version, the GL back end included.
-        source_revision: commit of this package's checkout, with ``+dirty`` when changed; empty outside a checkout.
+        versions: package or library -> version, the GL back end included; for this package's code, the policy's module
+            (``POLICY_SOURCE``) and the files that its options name (``POLICY_FILE``) the hash of their content.
+        source_revision: commit of this package's checkout, with ``+dirty`` when changed; empty outside a checkout. For
+            information only, the hash of the code decides.
         task_identity: whether the policy is told the task.
         settings: scene settings, horizon and stop rule.
     """

@@ -41,7 +41,7 @@ def make(
             registry's own number.
         horizon: greatest number of policy steps of an episode.
         stop: when an episode ends before that; see ``wrappers.GoalReport``.
-        render_mode: ``rgb_array`` or None.
+        render_mode: ``rgb_array`` or None; see ``env.SceneEnv`` for what ``gymnasium.make`` takes.
 
     Raises:
         UnknownName: no such variant; suggests the nearest.

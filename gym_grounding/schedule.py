@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypedDict, Unpack
 
 import gymnasium
 from gymnasium import spaces
-from gymnasium.utils import RecordConstructorArgs
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from gym_grounding import manifest as manifests
 from gym_grounding.adapters import Observation
 from gym_grounding.env import SceneEnv
 from gym_grounding.errors import InvalidOption
-from gym_grounding.plan import HORIZON, INIT_STATES, STOPS, Plan, cell_id, episode_seed
+from gym_grounding.plan import Plan, cell_id, episode_seed
 from gym_grounding.records import Cell
 from gym_grounding.types import SceneSettings, Task
-from gym_grounding.wrappers import Instruction, compose
+from gym_grounding.wrappers import NAMESPACE, Instruction, compose
 
-_DEFAULTS = SceneSettings()
+ENTRY_POINT = "gym_grounding.schedule:make_schedule"
+"""A string, so that a schedule's spec survives JSON and other processes."""
 
 
-class ContinualSchedule(
-    gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str, Any], NDArray[Any]], RecordConstructorArgs
-):
+class ScheduleOptions(TypedDict, total=False):
+    """What else ``ContinualSchedule`` takes: see ``plan.Plan.make``, and ``types.SceneSettings`` for the last four."""
+
+    order: int | Sequence[str | int]
+    conditions: Iterable[str] | None
+    tiers: Iterable[str] | None
+    slots: Iterable[str] | None
+    tasks: Iterable[str | int] | None
+    init_states: Iterable[int]
+    seeds: Iterable[int]
+    final_conditions_every_stage: bool
+    horizon: int
+    stop: str
+    observation: str
+    image_size: int
+    orientation: str
+    settle_steps: int | None
+
+
+class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str, Any], NDArray[Any]]):
     """Lays a training order over a suite and walks the evaluation of each stage, one cell per episode.
 
     ## Description
@@ -64,11 +83,16 @@ class ContinualSchedule(
     - ``suite``, ``registry``, ``order``, ``conditions``, ``tiers``, ``slots``, ``tasks``, ``init_states``, ``seeds``,
       ``final_conditions_every_stage``, ``horizon``, ``stop``: see ``plan.Plan.make``.
     - ``stage``: the stage to begin with.
-    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``: see ``types.SceneSettings``.
     - ``render_mode``: ``rgb_array`` or None.
+    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``: see ``types.SceneSettings``.
+
+    ``ContinualSchedule.of(plan)`` takes a plan instead.
 
     ## Version History
     - v0: first version.
+
+    ``unwrapped`` and ``get_wrapper_attr`` lead to the present cell's environment (before the first ``reset``, to the
+    original of the order's first task), so they change with the cell. ``spec`` is that of the schedule.
 
     Attributes:
         plan: the whole schedule as a plan; its ``cells`` are the ones walked here.
@@ -82,46 +106,13 @@ class ContinualSchedule(
         self,
         suite: str = "LiberoGoal",
         registry: str | None = None,
-        order: int | Sequence[str | int] = 0,
+        *,
         stage: int = 0,
-        conditions: Iterable[str] | None = None,
-        tiers: Iterable[str] | None = None,
-        slots: Iterable[str] | None = None,
-        tasks: Iterable[str | int] | None = None,
-        init_states: Iterable[int] = INIT_STATES,
-        seeds: Iterable[int] = (0,),
-        final_conditions_every_stage: bool = False,
-        observation: str = _DEFAULTS.observation,
-        image_size: int = _DEFAULTS.image_size,
-        orientation: str = _DEFAULTS.orientation,
-        settle_steps: int | None = None,
-        horizon: int = HORIZON,
-        stop: str = STOPS[0],
         render_mode: str | None = None,
+        **options: Unpack[ScheduleOptions],
     ) -> None:
-        self._manifest = manifests.load(registry)
-        settle_steps = self._manifest.settle if settle_steps is None else settle_steps
-        self.plan = Plan.make(
-            suite,
-            registry=registry,
-            order=order,
-            conditions=conditions,
-            tiers=tiers,
-            slots=slots,
-            tasks=tasks,
-            init_states=init_states,
-            seeds=seeds,
-            stages="all",
-            final_conditions_every_stage=final_conditions_every_stage,
-            horizon=horizon,
-            stop=stop,
-            settings=SceneSettings(observation, image_size, orientation, settle_steps),
-        )
-        fields = self.plan.to_json()
-        settings = fields.pop("settings")
-        for name in ("stages", "batch"):
-            del fields[name]
-        RecordConstructorArgs.__init__(self, **fields, **settings, stage=stage, render_mode=render_mode)
+        self.plan = _planned(suite, registry, options)
+        self._manifest = manifests.load(self.plan.registry)
         self._render_mode = render_mode
         gymnasium.Wrapper.__init__(self, self._original(self.plan.order[0]))
         self._check_spaces()
@@ -129,6 +120,31 @@ class ContinualSchedule(
         self.action_space, self.observation_space = self.env.action_space, self.env.observation_space
         self.cell: Cell | None = None
         self.set_stage(stage)
+
+    @classmethod
+    def of(cls, plan: Plan, stage: int | None = None, render_mode: str | None = None) -> ContinualSchedule:
+        """The schedule that walks the cells of a plan. All stages of its order can be walked, not only its ``stages``.
+
+        Args:
+            plan: the plan; its ``batch`` plays no part.
+            stage: the stage to begin with; None for the first of the plan's ``stages``.
+            render_mode: ``rgb_array`` or None.
+
+        Raises:
+            UnknownName, InvalidOption, RegistryError: see ``plan.Plan.make``.
+        """
+        return cls(**_arguments(plan), stage=plan.stages[0] if stage is None else stage, render_mode=render_mode)
+
+    @property
+    def spec(self) -> EnvSpec:  # type: ignore[override]  # a property, as in Gymnasium's own wrappers
+        """What ``gymnasium.make`` rebuilds this schedule from, at its present stage; no registered id."""
+        return EnvSpec(
+            f"{NAMESPACE}Schedule/{self.plan.suite}-v{self._manifest.version}",
+            ENTRY_POINT,
+            kwargs={**_arguments(self.plan), "stage": self._stage, "render_mode": self._render_mode},
+            order_enforce=False,
+            disable_env_checker=True,
+        )
 
     @property
     def stage(self) -> int:
@@ -272,3 +288,27 @@ class ContinualSchedule(
                     f"{first.task.id} and {task.id} differ in {', '.join(differing) or 'actions'}, so one environment "
                     "cannot hold both: choose observation='pixels', or evaluate cell by cell with cells()"
                 )
+
+
+def make_schedule(**arguments: Any) -> ContinualSchedule:
+    """``ContinualSchedule(**arguments)``, for Gymnasium to call."""
+    return ContinualSchedule(**arguments)
+
+
+# Where a class has a property of that name, older versions of gymnasium.make take it for its value.
+make_schedule.metadata = SceneEnv.metadata  # type: ignore[attr-defined]
+
+
+def _planned(suite: str, registry: str | None, options: ScheduleOptions) -> Plan:
+    given: dict[str, Any] = dict(options)
+    settings = {field.name: given.pop(field.name) for field in fields(SceneSettings) if field.name in given}
+    if settings.get("settle_steps") is None:
+        settings["settle_steps"] = manifests.load(registry).settle
+    return Plan.make(suite, registry=registry, stages="all", settings=SceneSettings(**settings), **given)
+
+
+def _arguments(plan: Plan) -> dict[str, Any]:
+    """The arguments of ``ContinualSchedule`` that give a plan's schedule, as JSON data."""
+    data = plan.to_json()
+    settings: dict[str, Any] = data.pop("settings")
+    return settings | {name: value for name, value in data.items() if name not in ("stages", "batch")}

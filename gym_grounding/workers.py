@@ -48,6 +48,9 @@ GRACE = 5.0
 """How long idle workers may take to end by themselves, so that simulators and policies can tidy up [s]."""
 PATIENCE = 1.0
 """How long the parent sleeps at most before it looks for hanging calls [s]."""
+START_CALLS = 10
+START_LEAST = 60.0
+"""Making a policy may take as long as so many of its calls, and this long in any case [s]: it reads its weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +86,43 @@ class Runner(Protocol):
         ...
 
 
-def runner(count: int, source: PolicySource, plan: Plan, timeout: float | None = None) -> Runner:
+def runner(
+    count: int, source: PolicySource, plan: Plan, timeout: float | None = None, start_timeout: float | None = None
+) -> Runner:
     """What runs a plan's batches.
 
     Args:
         count: number of worker processes; 0 for this process.
         timeout: longest time for one call of the policy [s], after which its worker is killed; None for no limit.
+        start_timeout: longest time for making the policy of a stage and seed, the start of its worker included [s];
+            None for ``START_CALLS`` times the timeout, at least ``START_LEAST``, or for no limit without a timeout.
 
     Raises:
-        InvalidOption: a count or timeout outside its domain, or a timeout without workers.
+        InvalidOption: a count or time outside its domain, or a limit without workers.
         PolicyError: the policy is an object that cannot be sent to another process.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidOption(f"workers is {count!r}; give a number of processes, or 0 to run in this one")
-    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
-        raise InvalidOption(f"timeout is {timeout!r}; give a time in seconds above 0, or None")
+    limit = start_limit(timeout, start_timeout)
     if count:
-        return Workers(count, source, plan, timeout)
-    if timeout is not None:
+        return Workers(count, source, plan, timeout, limit)
+    if limit is not None:
         raise InvalidOption("a timeout needs workers=1 or more: a call in this process cannot be stopped")
     return InProcess(source, plan)
+
+
+def start_limit(timeout: float | None, start_timeout: float | None) -> float | None:
+    """The longest time for making a policy [s], None for no limit; the arguments are those of ``runner``.
+
+    Raises:
+        InvalidOption: a time outside its domain.
+    """
+    for name, seconds in (("timeout", timeout), ("start_timeout", start_timeout)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise InvalidOption(f"{name} is {seconds!r}; give a time in seconds above 0, or None")
+    if start_timeout is None and timeout is not None:
+        return max(START_CALLS * timeout, START_LEAST)
+    return start_timeout
 
 
 class InProcess:
@@ -133,11 +153,35 @@ class _Job:
     deaths: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """Shared doubles: when something in progress began (monotonic clock) [s], 0.0 while it is not in progress."""
+
+    call: Any  # a call of the policy
+    start: Any  # making the policy
+
+    @staticmethod
+    def inside(clock: Any) -> float:
+        """For how long it has been in progress [s]; 0 while it is not."""
+        began: float = clock.value
+        return time.monotonic() - began if began else 0.0
+
+    @staticmethod
+    @contextlib.contextmanager
+    def running(clock: Any) -> Iterator[None]:
+        """What happens inside is in progress."""
+        clock.value = time.monotonic()
+        try:
+            yield
+        finally:
+            clock.value = 0.0
+
+
 @dataclass(slots=True)
 class _Worker:
     process: SpawnProcess
     connection: Connection
-    call_began: Any  # shared double: when the policy call in progress began (monotonic clock) [s], 0.0 outside of calls
+    clocks: _Clocks
     facts: PolicyFacts | None = None
     job: _Job | None = None
     running: Sequence[Cell] = ()
@@ -161,10 +205,15 @@ class _Fatal:
 class Workers:
     """Runs batches in spawned processes; see ``Runner``. Made by ``runner``."""
 
-    def __init__(self, count: int, source: PolicySource, plan: Plan, timeout: float | None) -> None:
+    def __init__(
+        self, count: int, source: PolicySource, plan: Plan, timeout: float | None, start_timeout: float | None = None
+    ) -> None:
         if not isinstance(source.policy, str):
             _check_sendable(source)
-        self._count, self._source, self._plan, self._timeout = count, source, plan, timeout
+        self._count, self._source, self._plan = count, source, plan
+        self._timeout, self._start_timeout = timeout, start_timeout
+        shortest = min((limit for limit in (timeout, start_timeout) if limit is not None), default=None)
+        self._patience = None if shortest is None else min(PATIENCE, shortest / 4)
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         self._queue: deque[_Job] = deque()
@@ -190,7 +239,7 @@ class Workers:
     def close(self) -> None:
         workers, self._workers = self._workers, []
         for worker in workers:
-            if worker.job is None:
+            if worker.job is None and worker.facts is not None:
                 with contextlib.suppress(OSError):  # it is gone already
                     worker.connection.send(None)
             else:
@@ -205,13 +254,14 @@ class Workers:
 
     def _spawn(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        call_began = self._context.RawValue("d", 0.0)
-        arguments = (theirs, call_began, self._source.policy, self._source.options, self._plan, self._first)
+        # it is at work on the policy from the first moment: an object's module is imported before `_work` is called
+        clocks = _Clocks(self._context.RawValue("d", 0.0), self._context.RawValue("d", time.monotonic()))
+        arguments = (theirs, clocks, self._source.policy, self._source.options, self._plan, self._first)
         process = self._context.Process(target=_work, args=arguments)
         with _one_thread_each():
             process.start()
         theirs.close()  # else the end of the worker would not end the pipe
-        return _Worker(process, ours, call_began)
+        return _Worker(process, ours, clocks)
 
     def _assign(self) -> None:
         for worker in self._workers:
@@ -224,19 +274,23 @@ class Workers:
     def _events(self) -> Iterator[Outcome]:
         """Wait a little; outcomes that came in, and errors for episodes whose worker was lost."""
         ends: list[Any] = [end for worker in self._workers for end in (worker.connection, worker.process.sentinel)]
-        patience = None if self._timeout is None else min(PATIENCE, self._timeout / 4)
-        ready = multiprocessing.connection.wait(ends, patience)
+        ready = multiprocessing.connection.wait(ends, self._patience)
         for worker in list(self._workers):
             if worker.connection in ready or worker.process.sentinel in ready:
                 yield from self._receive(worker)
             if not worker.process.is_alive():
                 yield from self._receive(worker)
                 yield from self._died(worker)
-            elif self._timeout is not None and _inside(worker) > self._timeout:
+            elif self._timeout is not None and _Clocks.inside(worker.clocks.call) > self._timeout:
                 worker.process.kill()
                 worker.process.join()
                 yield from self._receive(worker)
                 yield from self._hung(worker)
+            elif self._start_timeout is not None and _Clocks.inside(worker.clocks.start) > self._start_timeout:
+                raise PolicyError(
+                    f"{self._source.description} took longer than {self._start_timeout:g} s to be made; give it more "
+                    "time with start_timeout (--start-timeout)"
+                )
 
     def _receive(self, worker: _Worker) -> Iterator[Outcome]:
         with contextlib.suppress(EOFError, OSError):  # it died, perhaps in the middle of a message
@@ -302,23 +356,20 @@ class Workers:
 class _Pulse(Watch):
     """Tells the parent which episodes are in progress and since when the policy has been at work."""
 
-    def __init__(self, connection: Connection, call_began: Any) -> None:
-        self._connection, self._call_began = connection, call_began
+    def __init__(self, connection: Connection, clocks: _Clocks) -> None:
+        self._connection, self._clocks = connection, clocks
 
     def running(self, cells: Sequence[Cell]) -> None:
         self._connection.send(_Running(tuple(cells)))
 
     @contextlib.contextmanager
     def policy_call(self) -> Iterator[None]:
-        self._call_began.value = time.monotonic()
-        try:
+        with _Clocks.running(self._clocks.call):
             yield
-        finally:
-            self._call_began.value = 0.0
 
 
 def _work(
-    connection: Connection, call_began: Any, policy: Any, options: dict[str, Any], plan: Plan, first: tuple[int, int]
+    connection: Connection, clocks: _Clocks, policy: Any, options: dict[str, Any], plan: Plan, first: tuple[int, int]
 ) -> None:
     """A worker's whole life: make the policy, then run a batch for every message, until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
@@ -326,10 +377,13 @@ def _work(
     try:
         source = PolicySource(policy, options)
         manifest = manifests.load(plan.registry)
-        connection.send(_facts(_made(source, plan, *first)))
+        with _Clocks.running(clocks.start):
+            facts = _facts(_made(source, plan, *first))
+        connection.send(facts)
         while (unit := connection.recv()) is not None:
-            ready = _made(source, plan, unit[0].stage, unit[0].seed)
-            for outcome in run_unit(ready, unit, plan, manifest, _Pulse(connection, call_began)):
+            with _Clocks.running(clocks.start):
+                ready = _made(source, plan, unit[0].stage, unit[0].seed)
+            for outcome in run_unit(ready, unit, plan, manifest, _Pulse(connection, clocks)):
                 connection.send(outcome)
             connection.send(_Done())
     except (EOFError, BrokenPipeError):
@@ -377,12 +431,6 @@ def _check_sendable(source: PolicySource) -> None:
             f"{source.description} cannot be sent to worker processes ({error}); give it as MODULE:OBJECT, or use "
             "workers=0"
         ) from error
-
-
-def _inside(worker: _Worker) -> float:
-    """For how long the worker has been inside the present policy call [s]; 0 outside of calls."""
-    began: float = worker.call_began.value
-    return time.monotonic() - began if began else 0.0
 
 
 def _exit_text(code: int | None) -> str:

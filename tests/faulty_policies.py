@@ -78,6 +78,23 @@ class Staged(Still):
         return np.full((state, 4), self.speed), state
 
 
+class Mute(Exception):
+    """Cannot say what is wrong."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+RAISED = {
+    "raise": ValueError("lost the thread"),
+    "quit": SystemExit(3),
+    "stop": StopIteration("no more"),
+    "close": GeneratorExit(),
+    "interrupt": KeyboardInterrupt(),
+    "mute": Mute(),
+}
+
+
 class Faulty(Wander):
     """Wanders, and commits ``fault`` at step ``step`` of every episode with the instruction ``at``.
 
@@ -111,11 +128,9 @@ class Faulty(Wander):
         return True
 
     def _commit(self, actions, state, rows):
+        if self.fault in RAISED:
+            raise RAISED[self.fault]
         match self.fault:
-            case "raise":
-                raise ValueError("lost the thread")
-            case "quit":
-                raise SystemExit(3)
             case "nan":
                 actions[rows, 2] = np.nan
             case "shape":
@@ -131,6 +146,14 @@ class Faulty(Wander):
             case "hang":
                 time.sleep(self.seconds)
         return actions, state
+
+
+class Stuck(Still):
+    """Is never made for the stage ``at``."""
+
+    def __init__(self, stage, at):
+        if stage == at:
+            time.sleep(600)
 
 
 class Slow(Wander):

@@ -1,8 +1,12 @@
 """The commands, end to end in the toy world."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -33,10 +37,25 @@ def test_numbers(text, expected):
     assert cli.numbers(text, "--init-states") == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "3:1", "1,1", "0:2,1", "1:2:3", "1.5", "0:x"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "3:1", "1,1", "0:2,1", "1:2:3", "1.5", "0:x", "8,", "0:10000000000", "0:6000,6000:12000"]
+)
 def test_bad_numbers_name_the_option(text):
     with pytest.raises(InvalidOption, match="--init-states"):
         cli.numbers(text, "--init-states")
+
+
+@pytest.mark.parametrize(
+    ("text", "order"), [("8", 8), (" 8 ", 8), ("8,", (8,)), ("8,4,1", (8, 4, 1)), ("0:2", (0, 1)), ("5:6", (5,))]
+)
+def test_an_order_is_one_of_liberos_or_a_list(text, order):
+    assert cli.order_of(text) == order
+
+
+@pytest.mark.parametrize("text", ["", ",", "a", "8,,", "-1:"])
+def test_bad_orders_name_the_option(text):
+    with pytest.raises(InvalidOption, match="--order"):
+        cli.order_of(text)
 
 
 def test_policy_options_are_json_or_text():
@@ -64,6 +83,68 @@ def test_evaluate_report_and_resume(tmp_path):
     assert report.exit_code == 0, report.output
     assert json.loads((tmp_path / "report" / "metrics.json").read_text())
     assert (tmp_path / "report" / "report.html").read_text().lower().startswith("<!doctype html>")
+
+
+def test_a_report_is_summarised_as_plain_text(tmp_path):
+    evaluated(tmp_path / "run", "--name", "one_two [a|b]", "--conditions", "original")
+    summary = run("report", tmp_path / "run", "--out", tmp_path / "report").output
+    assert "one_two [a|b]" in summary
+    assert "\\" not in summary
+    titles = [line.strip("# ") for line in summary.splitlines() if line.startswith("#")]
+    assert titles
+    assert len(titles) == len(set(titles))
+
+
+def failing(out, *more):
+    options = ["--policy-option", "fault=raise", "--policy-option", "at=put the bowl on the tray"]
+    return run(
+        "evaluate", "--policy", "faulty_policies:Faulty", *options, *TOY, "--workers", 0, "--out", out,
+        "--observation", "state", *more,
+    )  # fmt: skip
+
+
+def test_errors_are_told_at_the_end_and_the_code_is_2(tmp_path):
+    out = tmp_path / "run"
+    result = failing(out)
+    assert result.exit_code == 2
+    assert "20 of 22 episodes recorded, 2 ended in an error" in result.stdout
+    (first, last) = result.stderr.splitlines()
+    assert first.startswith("2 x policy error, 5/Toy-T0-ContrastObject1/0/0: PolicyError: act failed in")
+    assert first.endswith("ValueError: lost the thread")
+    assert "missing, not as failures, and the same command tries them again" in last
+    assert f"gym-grounding errors {out} --traceback" in last
+    assert failing(out).exit_code == 2
+
+    listed = run("errors", out)
+    assert listed.exit_code == 0
+    assert [line.split(":")[0] for line in listed.stdout.splitlines()] == [
+        f"policy error, 5/Toy-T0-ContrastObject1/{k}/0" for k in (0, 1)
+    ]
+    traces = run("errors", out, "--traceback").stdout
+    assert traces.count("faulty_policies.py") >= 2
+    assert traces.count("\nValueError: lost the thread\n") == 2
+
+    assert evaluated(tmp_path / "good", "--conditions", "original").exit_code == 0
+    assert run("errors", tmp_path / "good").stdout == f"{tmp_path / 'good'}: no errors\n"
+    assert run("errors", tmp_path).exit_code == 2
+
+
+def test_a_long_list_of_errors_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "SHOWN_ERRORS", 0)
+    assert failing(tmp_path / "run").stderr.splitlines()[0] == "and 1 other errors"
+    monkeypatch.setattr(cli, "SHOWN_ERRORS", 1)
+    monkeypatch.setattr(cli, "SHOWN_LENGTH", 12)
+    assert failing(tmp_path / "run").stderr.splitlines()[0] == "2 x policy error"
+
+
+def test_what_is_planned_is_told_once_it_begins(tmp_path):
+    refused = evaluated(tmp_path / "run", "--policy-option", "registry=/no/such/file")
+    assert (refused.exit_code, "episodes into" in refused.output) == (2, False)
+    assert list(tmp_path.iterdir()) == []
+    begun = evaluated(tmp_path / "run").stdout.splitlines()
+    assert begun[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}"
+    again = evaluated(tmp_path / "run").stdout.splitlines()
+    assert again[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}, 22 of them recorded before"
 
 
 def test_observe_and_probe(tmp_path):
@@ -104,6 +185,11 @@ def test_a_run_of_another_plan_is_refused_with_code_2_and_kept(tmp_path):
         (["--policy", "no_such_module:X"], "no_such_module"),
         (["--registry", "/no/such/registry.yaml"], "/no/such/registry.yaml"),
         (["--suite", "LiberoGaol"], "LiberoGaol"),
+        (["--init-states", "0:10000000000"], "--init-states '0:10000000000': more than 10000 numbers"),
+        (["--init-states", "0:20"], "--init-states 0:5"),
+        (["--stages", "foo"], "write last, all, or numbers"),
+        (["--timeout", "-1"], "timeout is -1.0"),
+        (["--start-timeout", "nan"], "start_timeout is nan"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_leaves_nothing(tmp_path, more, message):
@@ -126,6 +212,62 @@ def test_an_unwritable_output_is_refused(tmp_path):
     result = evaluated(tmp_path / "file" / "run")
     assert result.exit_code == 2
     assert "file" in result.output
+
+
+def test_an_empty_or_taken_output_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for result in (evaluated(""), run("observe", *TOY, "--out", ""), run("report", "x", "--out", "")):
+        assert result.exit_code == 2
+        assert "'--out': it is empty" in result.output
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("mine")
+    result = evaluated("file")
+    assert result.exit_code == 2
+    assert "a file is in the way" in result.output
+    assert "recorded before" not in result.output
+
+
+def command(*arguments, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "gym_grounding", *map(str, arguments)], stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+def test_a_full_or_closed_output_is_no_traceback(monkeypatch):
+    with open("/dev/full", "w") as full:
+        done = command("list", stdout=full)
+    assert (done.returncode, done.stderr) == (2, "Error: [Errno 28] No space left on device\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as closed:
+        done = command("list", stdout=closed)
+    assert done.returncode != 0
+    assert done.stderr == ""
+
+
+def test_the_package_is_the_command():
+    done = command("evaluat", stdout=subprocess.PIPE)
+    assert done.returncode == 2
+    assert "Usage: gym-grounding [OPTIONS]" in done.stderr
+
+
+def test_a_policy_that_is_never_imported_is_given_up(tmp_path):
+    (tmp_path / "mine_stuck.py").write_text("import time\ntime.sleep(600)\n")
+    done = command(
+        "evaluate", "--policy", "mine_stuck:POLICY", *TOY, "--start-timeout", 0.5, "--out", "run",
+        cwd=tmp_path, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "Error: mine_stuck:POLICY took longer than 0.5 s to be imported; give it more time with --start-timeout\n"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_option_and_command_has_help():
+    for name, command in cli.main.commands.items():
+        assert command.help, name
+        assert [one.name for one in command.params if isinstance(one, click.Option) and not one.help] == []
 
 
 def test_list_shows_ids_instructions_counts_and_gaps():

@@ -151,6 +151,8 @@ def nan_at(index, value=np.nan, size=4):
         (np.zeros(4, bool), "type bool; expected real numbers"),
         ([[0.0, 0.0], [0.0]], "action is no array of numbers"),
         (None, "type object"),
+        (np.ma.array(np.zeros(4), mask=[0, 1, 0, 1]), "action[1] is masked, action[3] is masked"),
+        (np.ma.array(np.zeros((1, 4)), mask=[[0, 0, 1, 0]]), "action[0, 2] is masked"),
     ],
 )
 def test_bad_actions_are_refused_at_the_index(env, action, text):
@@ -167,6 +169,13 @@ def test_actions_are_clipped(env):
     env.reset(options={"init_state": 0})
     near, *_ = env.step([1, -1, 1, 0])
     assert same(far, near)
+
+
+def test_a_masked_array_without_masked_entries_is_an_array(env):
+    env.reset(options={"init_state": 0})
+    masked, *_ = env.step(np.ma.array([0.5, 0.0, 0.0, 1.0], mask=False))
+    env.reset(options={"init_state": 0})
+    assert same(env.step(np.array([0.5, 0.0, 0.0, 1.0]))[0], masked)
 
 
 def test_the_action_itself_is_left_alone(env):

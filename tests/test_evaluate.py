@@ -2,16 +2,21 @@
 
 import dataclasses
 import io
+import itertools
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from toy_runs import BOWL, a_plan, all_end, without_time
 
@@ -19,10 +24,12 @@ from gym_grounding import evaluate as evaluation
 from gym_grounding import manifest as manifests
 from gym_grounding.adapters.toy import ToyAdapter
 from gym_grounding.errors import CorruptRun, InvalidOption, MissingSource, PlanMismatch, PolicyError, UnwritableOutput
-from gym_grounding.evaluate import _header, evaluate
+from gym_grounding.evaluate import _header, _progress, evaluate
 from gym_grounding.plan import Plan
 from gym_grounding.records import RunHeader
+from gym_grounding.registration import make
 from gym_grounding.store import FILE, RunStore
+from gym_grounding.testing import TOY_REGISTRY
 from gym_grounding.types import SceneSettings
 from gym_grounding.workers import LIBRARIES
 
@@ -84,6 +91,30 @@ def test_a_killed_run_continues_and_ends_with_the_same_rows(tmp_path, workers):
     assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
     assert len(rows(tmp_path / "whole")) == 22
     assert set(row.cell for row in kept) <= set(row.cell for row in rows(tmp_path / "killed"))
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_every_planned_start_is_played_exactly_once(tmp_path, batch):
+    """And not as many starts as run side by side: the policy itself sees twenty different ones."""
+    registry = tmp_path / "registry.yaml"
+    registry.write_text(Path(TOY_REGISTRY).read_text("utf-8").replace("init_states: 5", "init_states: 20"), "utf-8")
+    told = []
+
+    def look(observation, instruction):
+        told.append(observation["block_1_pos"].tobytes())
+        return np.zeros(4)
+
+    settings = SceneSettings(observation="state", settle_steps=2)
+    plan = Plan.make(
+        "Toy", registry=registry, tasks=[0], conditions=["original"], init_states=range(20), horizon=1, batch=batch,
+        settings=settings,
+    )  # fmt: skip
+    evaluate(look, plan, tmp_path / "run", workers=0)
+    assert sorted(row.cell.init_state for row in rows(tmp_path / "run")) == list(range(20))
+    with closing(make("Toy-T0-Original", str(registry), observation="state")) as env:
+        starts = [env.reset(options={"init_state": k})[0]["block_1_pos"].tobytes() for k in range(20)]
+    assert len(set(starts)) == 20
+    assert sorted(told) == sorted(starts)
 
 
 def test_a_continued_batch_has_all_its_cells_side_by_side(tmp_path):
@@ -264,15 +295,152 @@ def test_options_must_be_plain_data(tmp_path):
         evaluate("faulty_policies:Slow", a_plan(), tmp_path, workers=0, options={"seconds": {1, 2}})
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_shown_on_a_terminal_only(tmp_path, monkeypatch, terminal):
+def shown(directory, monkeypatch, terminal, **more):
+    """What a run with two errors writes on the error output."""
     screen = io.StringIO()
     screen.isatty = lambda: terminal
-    monkeypatch.setattr(sys, "stderr", screen)
-    evaluate("faulty_policies:Faulty", a_plan(), tmp_path, workers=0, options={"fault": "raise", "at": BOWL})
-    assert ("22/22" in screen.getvalue()) == terminal
-    assert ("episode/s" in screen.getvalue()) == terminal
-    assert ("errors=2" in screen.getvalue()) == terminal
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        options = {"fault": "raise", "at": BOWL}
+        evaluate("faulty_policies:Faulty", a_plan(), directory, workers=0, options=options, **more)
+    return screen.getvalue()
+
+
+def test_progress_on_a_terminal(tmp_path, monkeypatch):
+    text = shown(tmp_path / "run", monkeypatch, terminal=True)
+    assert all(part in text for part in ("22/22", "episode/s", "errors=2"))
+    assert shown(tmp_path / "silent", monkeypatch, terminal=True, progress=False) == ""
+
+
+def test_progress_in_a_log_is_a_line_a_minute(tmp_path, monkeypatch):
+    assert shown(tmp_path / "short", monkeypatch, terminal=False) == ""
+    clock = itertools.count(0.0, 25.0)  # an episode takes 25 s
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    lines = shown(tmp_path / "long", monkeypatch, terminal=False).splitlines()
+    assert lines[0] == "3/22 episodes, 0.04 episode/s, 07:55 left, 0 errors"
+    assert [line.split("/")[0] for line in lines] == ["3", "6", "9", "12", "15", "18", "21"]
+    assert lines[-1] == "21/22 episodes, 0.04 episode/s, 00:25 left, 2 errors"
+    assert shown(tmp_path / "silent", monkeypatch, terminal=False, progress=False) == ""
+    with closing(sqlite3.connect(tmp_path / "long" / FILE, isolation_level=None)) as database:
+        database.execute("DELETE FROM episodes WHERE rowid % 2 = 0")
+    again = shown(tmp_path / "long", monkeypatch, terminal=False).splitlines()
+    assert again[0] == "13/22 episodes, 0.04 episode/s, 03:45 left, 0 errors"
+
+
+def test_the_caller_is_told_once_nothing_is_in_the_way(tmp_path):
+    told = []
+    for policy, plan in [
+        ("nowhere:POLICY", a_plan()),
+        (WANDER, a_plan()),
+        (WANDER, a_plan(horizon=7)),
+        (WANDER, a_plan()),
+    ]:
+        with suppress(PolicyError, PlanMismatch):
+            evaluate(policy, plan, tmp_path / "run", workers=0, begun=lambda total, done: told.append((total, done)))
+    assert told == [(22, 0), (22, 22)]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_policy_that_cannot_be_made_leaves_nothing(tmp_path, workers):
+    with pytest.raises(PolicyError):
+        evaluate("nowhere:POLICY", a_plan(), tmp_path / "runs" / "mine", workers=workers)
+    assert not (tmp_path / "runs").exists()
+
+
+def some_open(directory):
+    with closing(sqlite3.connect(directory / FILE, isolation_level=None)) as database:
+        database.execute("DELETE FROM episodes WHERE init_state = 1")
+
+
+def test_another_policy_under_the_same_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = a_plan(conditions=["original"])
+    (tmp_path / "mine_changing.py").write_text("from faulty_policies import Still\n")
+    evaluate("mine_changing:Still", plan, "run", workers=1)
+    assert re.fullmatch("[0-9a-f]{16}", header("run").versions["policy source"])
+    (tmp_path / "mine_changing.py").write_text("from faulty_policies import Still, Wander\n")
+    for finished in (True, False):
+        if not finished:
+            some_open(tmp_path / "run")
+        with pytest.raises(PlanMismatch, match=r"policy source [0-9a-f]{16} stored, [0-9a-f]{16} now"):
+            evaluate("mine_changing:Still", plan, "run", workers=1)
+    evaluate("mine_changing:Still", plan, "run", workers=1, accept_versions=True)
+    assert len(rows("run")) == 4
+    assert " | " in header("run").versions["policy source"]
+    evaluate("faulty_policies:Still", plan, "other", workers=1)
+    import faulty_policies
+
+    evaluate(faulty_policies.POLICY, plan, "object", workers=0)
+    assert header("other").versions["policy source"] == header("object").versions["policy source"]
+    assert header("other").versions["policy source"] not in header("run").versions["policy source"]
+
+
+def test_another_file_of_weights_is_refused(tmp_path):
+    weights = tmp_path / "weights.npz"
+    weights.write_bytes(b"first")
+    options = {"fault": "none", "at": BOWL, "once": str(weights)}
+
+    def again(**more):
+        evaluate(
+            "faulty_policies:Faulty",
+            a_plan(conditions=["original"]),
+            tmp_path / "run",
+            workers=0,
+            options=options,
+            **more,
+        )
+
+    again()
+    assert {"policy file once", "policy file at"} & header(tmp_path / "run").versions.keys() == {"policy file once"}
+    weights.touch()
+    again()
+    weights.write_bytes(b"second")
+    some_open(tmp_path / "run")
+    with pytest.raises(PlanMismatch, match=r"policy file once [0-9a-f]{16} stored, [0-9a-f]{16} now"):
+        again()
+    weights.write_bytes(b"first")
+    again()
+    weights.write_bytes(b"second")
+    again(accept_versions=True)
+
+
+def test_the_package_is_known_by_its_content(tmp_path):
+    installed = Path(evaluation.__file__).parents[1]
+    known = {*_header.SOURCE_KINDS, ".typed", ".pyc"}
+    assert {path.suffix for path in installed.rglob("*") if path.is_file()} <= known
+    copy = tmp_path / "site-packages" / "gym_grounding"
+    shutil.copytree(installed, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    base = _header.package_hash(copy)
+    assert base == _header.package_hash() == _header.package_hash(installed)
+    hashes = {base}
+    for name, text in [
+        ("plan.py", "# one"),
+        ("plan.py", "# two"),
+        ("testing/toy_registry.yaml", "# x"),
+        ("new.py", ""),
+    ]:
+        (copy / name).write_text(text)
+        _header.package_hash.cache_clear()
+        now = _header.package_hash(copy)
+        assert now not in hashes
+        hashes.add(now)
+    (copy / "__pycache__").mkdir()
+    for name in ("__pycache__/plan.pyc", "notes.txt", "../README.md", "registry.yaml", "plan.py~"):
+        (copy / name).write_text("anything")
+    _header.package_hash.cache_clear()
+    assert _header.package_hash(copy) == now
+
+
+def test_other_code_is_refused_and_another_commit_is_not(tmp_path, monkeypatch):
+    plan = a_plan(conditions=["original"])
+    evaluate(WANDER, plan, tmp_path, workers=0)
+    some_open(tmp_path)
+    monkeypatch.setattr(_header, "source_revision", lambda: "another+dirty")
+    evaluate(WANDER, plan, tmp_path, workers=0)
+    assert header(tmp_path).source_revision.endswith("another+dirty")
+    monkeypatch.setattr(_header, "package_hash", lambda: "another")
+    with pytest.raises(PlanMismatch, match=r"gym-grounding source [0-9a-f]{16} stored, another now"):
+        evaluate(WANDER, plan, tmp_path, workers=0)
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -12,6 +12,7 @@ from gym_grounding import Plan, manifest
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.plan import LIBERO_ORDERS, cell_id, episode_seed
 from gym_grounding.records import Cell
+from gym_grounding.testing import TOY_REGISTRY
 from gym_grounding.types import SceneSettings
 
 
@@ -232,6 +233,11 @@ def test_unknown_names(options, text):
         ({"init_states": [0, 50]}, "init_states has 50, but LiberoGoal-T0 has only 0 to 49"),
         ({"init_states": [-1]}, "init_states is -1; give integers from 0 on"),
         ({"init_states": [0, 0]}, "init_states names 0 twice"),
+        (
+            {"suite": "Toy", "registry": TOY_REGISTRY},
+            "init_states is 0:20 by default, but Toy-T0 has only 0 to 4; give init_states=range(5), or "
+            "--init-states 0:5",
+        ),
         ({"init_states": [0.0]}, "init_states is 0.0"),
         ({"init_states": 5}, "init_states is 5; give a sequence"),
         ({"init_states": "0:5"}, "init_states is '0:5'; give a sequence"),

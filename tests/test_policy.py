@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gym_grounding.errors import PolicyError
-from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy
+from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy, numbers_of
 
 MODULE = '''
 import numpy as np
@@ -120,7 +120,7 @@ def test_objects_are_accepted_as_they_are(module):
         ("mine_policy.deeper:POLICY", {}, "no module 'mine_policy.deeper'"),
         ("mine_policy:POLCY", {}, "has no 'POLCY'. Did you mean 'POLICY'"),
         ("mine_policy:Box.OUTSIDE", {}, "has no 'Box.OUTSIDE'. Did you mean 'INSIDE'"),
-        ("mine_policy:Broken", {}, "FileNotFoundError when it was made.*no checkpoint"),
+        ("mine_policy:Broken", {}, "could not be made with {}: FileNotFoundError: no checkpoint"),
         ("mine_policy:Greedy", {"gian": 1}, r"gain=1.0.*unexpected keyword argument 'gian'"),
         ("mine_policy:Half", {}, "it lacks act"),
         ("mine_policy:NUMBER", {}, "int is no policy: it lacks start and act"),
@@ -134,6 +134,21 @@ def test_objects_are_accepted_as_they_are(module):
 def test_refusals_say_what_is_wrong(spec, options, message):
     with pytest.raises(PolicyError, match=message):
         load_policy(spec, options)
+
+
+def test_the_file_of_a_policy_is_found_without_importing_it(module, tmp_path, monkeypatch):
+    package = tmp_path / "mine_package" / "deep"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("raise RuntimeError('imported')")
+    (package / "__init__.py").write_text("")
+    (package / "brain.py").write_text("POLICY = None")
+    assert PolicySource("mine_package.deep.brain:POLICY").file == package / "brain.py"
+    assert PolicySource("mine_package.deep:POLICY").file == package / "__init__.py"
+    assert not any(name.startswith("mine_package") for name in sys.modules)
+    for nowhere in ("mine_package.other:POLICY", "mine_policy.x:POLICY", "nowhere:POLICY", "sys:path", "", ":", ".a:b"):
+        assert PolicySource(nowhere).file is None
+    for thing in (load_policy(f"{module}:POLICY"), load_policy(f"{module}:reach").function, f"{module}:POLICY"):
+        assert PolicySource(thing).file == tmp_path / f"{module}.py"
 
 
 def test_a_required_argument_is_named(module):
@@ -150,6 +165,22 @@ def test_a_function_acts_on_each_row_with_its_own_instruction():
     actions, state = policy.act({"x": np.array([[1.0], [10.0]])}, state)
     assert actions.tolist() == [[2.0, 2.0], [40.0, 40.0]]
     assert policy.mean_action({"x": np.array([[2.0], [3.0]])}, state).tolist() == [[4.0, 4.0], [12.0, 12.0]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [
+        (np.ma.array(np.zeros((2, 4)), mask=[[0, 0, 0, 0], [0, 0, 1, 0]]), r"\[1, 2\]"),
+        ([np.zeros(4), np.ma.array(np.zeros(4), mask=[0, 1, 0, 0])], r"\[1, 1\]"),
+    ],
+)
+def test_masked_answers_are_no_numbers(answer, index):
+    with pytest.raises(PolicyError, match=f"masked at {index}"):
+        numbers_of(answer, (2, 4))
+    row = CallablePolicy(lambda observation, instruction: answer[1])
+    with pytest.raises(PolicyError, match=r"masked at \[\d\]"):
+        row.act({"x": np.zeros((1, 1))}, ("go",))
+    assert numbers_of(np.ma.zeros((2, 4)), (2, 4)).tolist() == [[0.0] * 4] * 2
 
 
 def test_a_functions_observation_kind_is_kept():

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import gymnasium
@@ -15,7 +16,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
-from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo
+from gymnasium.wrappers import HumanRendering, RecordEpisodeStatistics, RecordVideo
 
 import gym_grounding
 from gym_grounding import SceneEnv, instruction_text
@@ -198,6 +199,15 @@ def test_a_clash_is_refused_and_leaves_nothing(toy_registry, tmp_path):
             del gymnasium.registry[name]
 
 
+def test_an_unknown_adapter_is_refused_before_anything_is_registered(toy_registry, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(Path(toy_registry).read_text("utf-8").replace("adapter: toy", "adapter: tooy"))
+    before = set(gymnasium.registry)
+    with pytest.raises(RegistryError, match=r"mine\.yaml: suites\.Toy: adapter: no adapter 'tooy'.*mean 'toy'"):
+        gym_grounding.register(path)
+    assert set(gymnasium.registry) == before
+
+
 def test_malformed_file_is_refused(tmp_path):
     path = tmp_path / "broken.yaml"
     path.write_text("format: [")
@@ -323,9 +333,46 @@ def test_record_video(tmp_path):
     assert video.stat().st_size > 500
 
 
-def test_human_rendering_is_refused_by_name(toy_registry):
-    with pytest.raises(InvalidOption, match="render_mode is 'ansi'"):
+def test_other_render_modes_are_refused_by_name(toy_registry):
+    with pytest.raises(InvalidOption, match=r"render_mode is 'ansi'; choose None or 'rgb_array'$"):
         make("Toy-T0-Original", toy_registry, render_mode="ansi")
+    with pytest.raises(InvalidOption, match=r"render_mode is 'human'.*; gymnasium\.make\(id, render_mode='human'\)"):
+        make("Toy-T0-Original", toy_registry, render_mode="human")
+
+
+@pytest.mark.filterwarnings("ignore:.*human.*")
+def test_a_window_is_gymnasiums_own(monkeypatch):
+    env = gymnasium.make(ORIGINAL, observation="state", render_mode="human")
+    assert isinstance(env, HumanRendering)
+    assert (env.render_mode, env.unwrapped.render_mode) == ("human", "rgb_array")
+    shown = []
+    monkeypatch.setattr(HumanRendering, "_render_frame", lambda self: shown.append(self.env.render()))
+    env.reset(seed=0)
+    env.step(np.array([1.0, 0.0, 0.0, 0.0]))
+    assert env.render() is None
+    assert [frame.shape for frame in shown] == [(128, 128, 3)] * 2
+    assert not np.array_equal(*shown)
+
+
+@pytest.mark.filterwarnings("ignore:.*human.*")
+def test_a_window_without_pygame_names_pygame(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = gymnasium.make(ORIGINAL, observation="state", render_mode="human")
+    with pytest.raises(gymnasium.error.DependencyNotInstalled, match="pygame"):
+        env.reset(seed=0)
+
+
+@pytest.mark.filterwarnings("ignore:.*human.*")
+def test_a_window_opens(monkeypatch):
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    with closing(gymnasium.make(ORIGINAL, observation="state", render_mode="human")) as env:
+        env.reset(seed=0)
+        env.step(np.zeros(4))
+        assert env.window.get_size() == (128, 128)
+
+
+def test_a_list_of_frames_is_gymnasiums_own():
     frames = gymnasium.make(ORIGINAL, observation="state", render_mode="rgb_array_list")
     frames.reset(seed=0)
     frames.step(np.zeros(4))

@@ -96,14 +96,16 @@ def test_rows_are_in_order(book: Manifest, goal_rows: tuple[Variant, ...]) -> No
 
 
 def test_texts_are_plain_words(goal_rows: tuple[Variant, ...]) -> None:
-    for row in goal_rows:  # Field cases 23 and 25: one written form for all
+    for row in goal_rows:  # one written form for all: a digit or a full stop alone changes behaviour
         assert re.fullmatch(r"[a-z]+(?: [a-z]+)+", row.instruction), row.id
         assert 3 <= len(row.instruction.split()) <= 40, row.id
 
 
 def test_texts_reach_the_manifest_unchanged(goal_rows: tuple[Variant, ...]) -> None:
     raw = {row["id"]: row["instruction"] for row in yaml.safe_load(manifest.default_path().read_bytes())["variants"]}
-    assert {row.id: row.instruction for row in goal_rows} == raw  # Field case 22: one source
+    assert {
+        row.id: row.instruction for row in goal_rows
+    } == raw  # what a policy is told comes from the file and nowhere else
     for row in goal_rows:
         assert row.instruction_sha256 == hashlib.sha256(raw[row.id].encode()).hexdigest()
 

@@ -16,13 +16,14 @@ from gym_grounding import metrics
 from gym_grounding.errors import CorruptRun, InvalidOption, PlanMismatch, UnwritableOutput
 from gym_grounding.metrics import Value
 from gym_grounding.plan import Plan
-from gym_grounding.records import ErrorRecord
+from gym_grounding.records import Cell, ErrorRecord
+from gym_grounding.report import _remarks, metrics_page, write_report
 from gym_grounding.report import _write as writing
-from gym_grounding.report import metrics_page, write_report
 from gym_grounding.report._markdown import escape
+from gym_grounding.report._remarks import FROZEN
 from gym_grounding.report._table import Column, Table, flat, number, write
 from gym_grounding.store import RunStore
-from gym_grounding.testing.records import write_run
+from gym_grounding.testing.records import invented_probe, write_run
 
 NASTY = "<script>alert(1)</script> | **x** & $y_1$"
 
@@ -100,6 +101,81 @@ def test_the_invented_policies_are_told_apart(report):
     assert any("deaf: text unused" in warning for warning in data["warnings"])
 
 
+def test_a_policy_whose_probes_show_nothing_but_whose_rollouts_listen(toy, tmp_path, quick):
+    plan = toy_plan(toy)
+    place = write_run(tmp_path / "run", toy, plan, "listening", name="mine")
+    contrast = [cell for cell in plan.cells(toy) if toy.variant(cell.variant).condition == "contrast"]
+    with RunStore.create(place, RunStore.open(place).header) as store:
+        store.add_probes(invented_probe(toy.variant(cell.variant), cell, "deaf", "start") for cell in contrast)
+    (warning,) = content(write_report([place], tmp_path / "out"))["warnings"]
+    assert "mine: actions at the stored observations do not depend on the words (contrasts were probed)" in warning
+    assert "text unused" not in (tmp_path / "out" / "report.html").read_text("utf-8").partition("Definitions</h2>")[0]
+
+
+def test_a_policy_that_is_one_at_every_stage_is_named(toy, tmp_path, quick):
+    plan = toy_plan(toy, stages="all")
+    same, learns = (
+        write_run(tmp_path / name, toy, plan, "deaf", name=name, frozen=name == "same") for name in ("same", "learns")
+    )
+    data = content(write_report([same, learns], tmp_path / "out"))
+    assert find(data, "nbt", "same", condition="original")["mean"] == 0
+    assert [warning for warning in data["warnings"] if FROZEN in warning] == [f"same: {FROZEN}"]
+    assert FROZEN in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_one_cell_that_differs_between_stages_is_a_change(toy, tmp_path, quick):
+    plan = toy_plan(toy, stages="all")
+    (cell,) = [cell for cell in plan.cells(toy) if cell == Cell(3, "Toy-T0-Original", 1, 0)]
+    place = write_run(tmp_path / "run", toy, plan, "deaf", frozen=True, skip=[cell])
+    assert any(FROZEN in one for one in content(write_report([place], tmp_path / "out"))["warnings"])
+    with RunStore.create(place, RunStore.open(place).header) as store:
+        (other,) = [one for one in store.episodes() if one.cell == dataclasses.replace(cell, stage=2)]
+        store.add_episode(dataclasses.replace(other, stage=3, displacement=other.displacement + 0.01))
+    assert not any(FROZEN in one for one in content(write_report([place], tmp_path / "out"))["warnings"])
+
+
+def test_one_stage_says_nothing_about_change(toy, tmp_path, quick):
+    place = write_run(tmp_path / "run", toy, toy_plan(toy), "deaf")
+    data = content(write_report([place], tmp_path / "out"))
+    assert data["warnings"] == []
+    reason = find(data, "nbt", "deaf", condition="original")["reason"]
+    assert reason.startswith("needs success after every stage from a task's own to the last; nothing for ")
+    assert reason.endswith("(evaluated at stage 5 of 0 to 5)")
+
+
+def test_contrasts_that_reach_no_goal_at_all_are_listed(toy, tmp_path, quick, monkeypatch):
+    plan = toy_plan(toy, init_states=range(4))
+    skilled, unskilled = (
+        write_run(tmp_path / str(skill), toy, plan, "listening", name=f"skill {skill:g}", skill=skill)
+        for skill in (1.0, 0.0)
+    )
+    lost = sorted({cell.variant for cell in plan.cells(toy) if toy.variant(cell.variant).condition == "contrast"})
+    assert content(write_report([skilled], tmp_path / "out"))["remarks"] == []
+    assert "Worth a look" not in (tmp_path / "out" / "report.html").read_text("utf-8")
+    (remark,) = content(write_report([skilled, unskilled], tmp_path / "out"))["remarks"]
+    start = f"skill 0: in {len(lost)} contrast variants no goal was reached in any episode: "
+    assert remark.startswith(f"{start}{', '.join(lost)}. ")
+    monkeypatch.setattr(_remarks, "LISTED", 2)
+    (remark,) = content(write_report([skilled, unskilled], tmp_path / "out"))["remarks"]
+    assert remark.startswith(f"{start}{lost[0]}, {lost[1]} and {len(lost) - 2} more. ")
+    for name in ("report.html", "report.md"):
+        assert "Worth a look" in (tmp_path / "out" / name).read_text("utf-8")
+
+
+def test_titles_are_not_said_twice(report):
+    page = (report / "report.html").read_text("utf-8")
+    titles = re.findall(r"<(?:h2[^>]*|h3|summary)>(.*?)</", page.partition("Definitions</h2>")[0])
+    assert len(titles) > 15
+    assert len(titles) == len(set(titles))
+    numbers = [title.partition(".")[0] for title in titles if title.startswith("Table ")]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_the_action_tables_say_how_a_memory_is_treated(report):
+    page = (report / "report.html").read_text("utf-8").partition("Definitions</h2>")[0]
+    assert page.count("Each stored observation is asked as the first of an episode") == 2
+
+
 def test_every_number_has_its_counts_or_its_reason(report):
     for one in content(report)["measurements"]:
         if one["mean"] is None:
@@ -152,8 +228,8 @@ def test_the_page_is_whole_and_loads_nothing(report):
 def test_the_page_shows_header_counts_and_variants(report, toy):
     page = (report / "report.html").read_text("utf-8")
     assert toy.sha256 in page
-    assert "Table II. Minimal contrasts, strict tier" in page
-    assert "Table II. Minimal contrasts, permissive tier" in page
+    assert "Table IIa. Minimal contrasts, strict tier" in page
+    assert "Table IIb. Minimal contrasts, permissive tier" in page
     variant = toy.variant("Toy-T0-ContrastTarget1")
     assert variant.instruction in page
     assert variant.goal.id in page
@@ -262,6 +338,20 @@ def test_other_versions_are_a_visible_warning(toy, tmp_path, quick):
     warnings = content(write_report([first, second], tmp_path / "out"))["warnings"]
     assert "Runs differ in the version of mujoco: 2.3.7 | 3.3.2, 3.3.2" in warnings
     assert "A run was continued with another version of mujoco: 2.3.7 | 3.3.2" in warnings
+
+
+def test_methods_may_differ_in_what_they_are_made_of_and_runs_of_one_may_not(toy, tmp_path, quick):
+    made = [{"policy source": name, "policy file weights": name} for name in ("a", "b", "c | d")]
+    one = write_run(tmp_path / "1", toy, toy_plan(toy, seeds=(0,)), "deaf", versions=made[0])
+    same = write_run(tmp_path / "2", toy, toy_plan(toy, seeds=(1,)), "deaf", versions=made[1])
+    other = write_run(tmp_path / "3", toy, toy_plan(toy), "listening", versions=made[2])
+    warnings = content(write_report([one, same, other], tmp_path / "report"))["warnings"]
+    found = [text for text in warnings if "policy source" in text or "policy file" in text]
+    assert found == [
+        "Runs of deaf differ in the policy source: a, b",
+        "A run was continued with another version of policy file weights: c | d",
+        "A run was continued with another version of policy source: c | d",
+    ]
 
 
 def test_missing_and_failed_cells_are_counted_and_are_no_failures(toy, tmp_path, quick):

@@ -174,6 +174,9 @@ def test_every_environment_is_given_back(monkeypatch):
     [
         ("raise", "act failed in .*ContrastObject1/[01]/0 at step 2.*ValueError: lost the thread"),
         ("quit", "act failed in .*SystemExit: 3"),
+        ("stop", "act failed in .*StopIteration: no more"),
+        ("close", "act failed in .*GeneratorExit"),
+        ("mute", "act failed in .*Mute: .its text cannot be had: RuntimeError"),
         ("nan", "act returned nan at index 2 of 5/Toy-T0-ContrastObject1/[01]/0, step 3"),
         ("shape", r"returned shape \(1, 3\) .*shape \(1, 4\)"),
         ("type", "type complex128; it must return real numbers"),
@@ -213,6 +216,11 @@ def test_a_batch_that_fails_late_keeps_what_it_has_finished():
     outcomes = run(Late(), dataclasses.replace(plan, batch=5))
     assert len(outcomes) == 5
     assert without_time(outcomes) == alone
+
+
+def test_ctrl_c_in_the_middle_of_a_call_is_the_users():
+    with pytest.raises(KeyboardInterrupt):
+        run(policies.Faulty("interrupt", BOWL), a_plan())
 
 
 def test_a_traceback_leads_into_the_policy():

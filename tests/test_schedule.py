@@ -1,11 +1,14 @@
 """The continual schedule walks exactly the cells of its plan."""
 
+import dataclasses
 import json
 import re
 import warnings
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics
@@ -14,6 +17,7 @@ from gym_grounding import ContinualSchedule, Plan, instruction_text
 from gym_grounding.adapters.toy import ToyScene
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.plan import cell_id, episode_seed
+from gym_grounding.types import SceneSettings
 
 
 @pytest.fixture
@@ -176,6 +180,7 @@ def test_action_space_keeps_its_generator_across_scenes(make):
 
 def test_attributes_follow_the_present_cell(make):
     schedule = make(stage=1)
+    assert schedule.unwrapped.task.id == "Toy-T1"
     schedule.reset(options={"cell": 0})
     assert schedule.get_wrapper_attr("variant").id == "Toy-T1-Original"
     schedule.reset(options={"cell": 5})
@@ -200,7 +205,7 @@ def test_scenes_are_given_back_and_randomness_is_the_cells(make, monkeypatch):
 def test_gymnasium_checker_and_wrappers(make):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_env(make(horizon=50))
+        check_env(make(horizon=50, render_mode="rgb_array"))
     counted = RecordEpisodeStatistics(make())
     counted.reset()
     for _ in range(3):
@@ -225,8 +230,41 @@ def test_vector_goes_on_with_the_walk(make):
     assert firsts == ["0/Toy-T1-Original/0/0", "0/Toy-T1-Original/3/0"]
 
 
-def test_arguments_survive_json(make):
-    schedule = make(conditions=["original"], seeds=np.array([0, 1]))
-    saved = json.loads(json.dumps(schedule._saved_kwargs))
-    again = ContinualSchedule(**saved)
-    assert again.plan == schedule.plan
+def test_a_plan_has_a_schedule(toy, toy_registry):
+    settings = SceneSettings("both", 16, "upright", 1)
+    given = {"order": (1, 0, 2), "conditions": ["original", "collision"], "tiers": ["strict"], "slots": ["object"]}
+    given |= {"tasks": (0, 2), "init_states": (0, 3), "seeds": (0, 5), "final_conditions_every_stage": True}
+    given |= {"horizon": 3, "stop": "horizon", "settings": settings}
+    plan = Plan.make("Toy", registry=toy_registry, stages=(1, 2), batch=7, **given)
+    schedule = ContinualSchedule.of(plan)
+    assert schedule.plan == Plan.make("Toy", registry=toy_registry, stages="all", **given)
+    walked = walk(schedule, len(schedule.cells()))
+    schedule.advance()
+    walked += walk(schedule, len(schedule.cells()))
+    assert walked == [cell_id(cell) for cell in plan.cells(toy)], "it begins with the plan's first stage"
+    assert ContinualSchedule.of(plan, stage=2, render_mode="rgb_array").stage == 2
+    with pytest.raises(InvalidOption, match="horizon is 0"):
+        ContinualSchedule.of(dataclasses.replace(plan, horizon=0))
+
+
+def test_spec_rebuilds_the_schedule(make, toy):
+    schedule = make(conditions=["original"], seeds=np.array([0, 1]), stage=1, render_mode="rgb_array")
+    schedule.reset(options={"cell": 5})
+    spec = EnvSpec.from_json(schedule.spec.to_json())
+    assert spec == schedule.spec
+    assert (spec.id, spec.max_episode_steps) == ("GroundingSchedule/Toy-v0", None)
+    again = gymnasium.make(spec)
+    assert isinstance(again, ContinualSchedule)
+    assert (again.plan, again.stage, again.render_mode) == (schedule.plan, 1, "rgb_array")
+    assert again.spec == spec
+    assert walk(again, 2) == [cell_id(cell) for cell in schedule.cells()[:2]]
+    counted = RecordEpisodeStatistics(again).spec
+    assert [wrapper.name for wrapper in counted.additional_wrappers] == ["RecordEpisodeStatistics"]
+    assert isinstance(gymnasium.make(counted).env, ContinualSchedule)
+    schedule.advance()
+    assert schedule.spec.kwargs["stage"] == 2
+
+
+def test_unknown_arguments_are_named(make):
+    with pytest.raises(TypeError, match="ordr"):
+        make(ordr=3)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import fcntl
 import os
 import signal
 import sqlite3
@@ -13,7 +14,7 @@ import pytest
 
 from gym_grounding.errors import CorruptRun, InvalidOption, PlanMismatch, UnwritableOutput
 from gym_grounding.records import Cell, EpisodeRecord, ErrorRecord, ProbeRecord, RunHeader
-from gym_grounding.store import FILE, RunStore, salvage
+from gym_grounding.store import FILE, RunStore, group_errors, salvage
 from gym_grounding.store._file import LOCK
 
 HEADER = RunHeader(
@@ -196,13 +197,67 @@ def test_the_header_is_extended_never_changed(run):
 
 def test_other_versions_are_refused_or_written_beside_the_old(run):
     other = dataclasses.replace(HEADER, versions={"numpy": "3.0"}, source_revision="5678")
-    with pytest.raises(PlanMismatch, match=r"numpy 2\.4\.6 stored, 3\.0 now; source revision 1234 stored, 5678 now"):
+    with pytest.raises(PlanMismatch, match=r"numpy 2\.4\.6 stored, 3\.0 now\. Restore the stored ones.*accept"):
         RunStore.create(run, other)
     with RunStore.create(run, other, accept_versions=True) as store:
         assert store.header.versions == {"numpy": "2.4.6 | 3.0"}
         assert store.header.source_revision == "1234 | 5678"
     RunStore.create(run, other).close()
     RunStore.create(run, HEADER).close()
+
+
+def test_another_commit_is_noted_and_nothing_more(run):
+    for revision, noted in [("5678", "1234 | 5678"), ("1234", "1234 | 5678"), ("", "1234 | 5678")]:
+        with RunStore.create(run, dataclasses.replace(HEADER, source_revision=revision)) as store:
+            assert store.header.source_revision == noted
+
+
+def test_a_run_that_never_began_leaves_nothing(run, tmp_path):
+    with RunStore.writer(tmp_path / "a" / "b") as store:
+        assert (tmp_path / "a" / "b" / FILE).exists()
+        with pytest.raises(UnwritableOutput, match="is writing this run"):
+            RunStore.writer(tmp_path / "a" / "b")
+        assert store.is_new
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    RunStore.writer(tmp_path / "mine").close()
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+    RunStore.writer(run).close()
+    with contextlib.closing(sqlite3.connect(run / FILE, isolation_level=None)) as plain:
+        plain.execute("DELETE FROM header")
+    RunStore.writer(run).close()  # without a header, but not without records
+    with RunStore.open(run) as store:
+        assert len(store.episodes()) == 3
+
+
+def test_a_lock_that_its_holder_has_just_removed_is_none(tmp_path, monkeypatch):
+    plain, removed = fcntl.flock, []
+
+    def flock(file, how):
+        plain(file, how)
+        if not removed:
+            removed.append((tmp_path / LOCK).unlink())
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with RunStore.create(tmp_path, HEADER), pytest.raises(UnwritableOutput, match="is writing this run"):
+        RunStore.writer(tmp_path)
+    assert removed
+
+
+def test_equal_errors_are_grouped_whatever_their_cells():
+    text = "PolicyError: act failed in {}: ValueError: no 7/8"
+    batch = "9/S-T1-Original/2/100 at step 1, 9/S-T1-Original/3/100 at step 1"
+    errors = [
+        error(1, message="RuntimeError: unstable", kind="simulator"),
+        error(2, message=text.format(batch)),
+        error(3, message=text.format("9/S-T1-Original/3/100 at step 40")),
+        error(4, message=text.format("9/S-T1-Original/4/100 at step 1").replace("7/8", "8/8")),
+        error(5, message="RuntimeError: unstable"),
+        error(6, message="PolicyError: act returned nan at index 2 of 9/S-T1-Original/6/100, step 3"),
+        error(7, message="PolicyError: act returned nan at index 2 of 9/S-T1-Original/7/100, step 12"),
+    ]
+    assert [[one.init_state for one in group] for group in group_errors(errors)] == [[2, 3], [6, 7], [1], [4], [5]]
 
 
 def test_no_run(tmp_path):
@@ -306,6 +361,26 @@ def test_a_full_disk_loses_nothing(run):
 def test_places_that_cannot_be_written(place):
     with pytest.raises(UnwritableOutput, match=f"{place}.*cannot be written"):
         RunStore.create(place, HEADER)
+
+
+@pytest.mark.parametrize("below", ["", "deeper", "deeper/still"])
+def test_a_file_in_the_way(tmp_path, below):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UnwritableOutput, match="a file is in the way") as caught:
+        RunStore.create(tmp_path / "file" / below, HEADER)
+    assert "recorded before" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_nothing_is_said_of_a_run_that_is_not_there():
+    with pytest.raises(UnwritableOutput, match="Free space") as caught:
+        RunStore.create("/proc/run", HEADER)
+    assert "recorded before" not in str(caught.value)
+
+
+def test_a_run_needs_a_name():
+    with pytest.raises(InvalidOption, match="name one"):
+        RunStore.writer("")
 
 
 def test_a_directory_in_the_files_place(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import pkgutil
 
 from gym_grounding.adapters._base import Adapter, Observation, Scene
@@ -23,10 +24,23 @@ def get(name: str) -> Adapter:
         UnknownName: no such adapter.
     """
     if ":" in name:
-        module, _, attribute = name.partition(":")
-        adapter: Adapter = getattr(importlib.import_module(module), attribute)
-        return adapter
+        return _imported(name)
     if name not in names():
         raise UnknownName("adapter", name, names())
-    adapter = importlib.import_module(f"{__name__}.{name}").ADAPTER
+    adapter: Adapter = importlib.import_module(f"{__name__}.{name}").ADAPTER
+    return adapter
+
+
+def _imported(name: str) -> Adapter:
+    module, _, path = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, something that it needs is not
+        raise UnknownName("adapter", name, names(), f"no module {error.name!r} on the import path") from error
+    try:
+        adapter: Adapter = operator.attrgetter(path)(found)
+    except AttributeError as error:
+        raise UnknownName("adapter", name, names(), str(error)) from error
     return adapter

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn
-
-from tqdm import tqdm
+from typing import Any
 
 from gym_grounding import adapters
 from gym_grounding import manifest as manifests
-from gym_grounding.evaluate._header import make_header
+from gym_grounding.evaluate._header import make_header, policy_versions
+from gym_grounding.evaluate._progress import Progress, progress_of
 from gym_grounding.manifest import Manifest
 from gym_grounding.plan import Plan
 from gym_grounding.policy import PolicySource
@@ -29,10 +27,12 @@ def evaluate(
     *,
     workers: int = 1,
     timeout: float | None = None,
+    start_timeout: float | None = None,
     name: str | None = None,
     options: Mapping[str, Any] | None = None,
     progress: bool = True,
     accept_versions: bool = False,
+    begun: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Run every open cell of a plan and record each as soon as it is finished; the run's directory.
 
@@ -49,13 +49,17 @@ def evaluate(
         workers: number of processes; 0 to run in this one.
         timeout: longest time for one call of the policy [s]; then its episode is recorded as an error and its worker
             replaced. None for no limit.
+        start_timeout: longest time for making the policy of a stage and seed [s]; beyond it the run ends. None for ten
+            times the timeout, at least 60 s, or for no limit without a timeout.
         name: name of the method in reports; None for the policy's own, or what the run has already.
         options: keyword arguments for a class of policies; plain data.
-        progress: show progress, rate and time left, if the error output is a terminal.
-        accept_versions: continue a run that was begun with other versions; its header then names both.
+        progress: show progress, rate and time left: a bar on a terminal, at most one line a minute elsewhere.
+        accept_versions: continue a run that was begun with other versions; its header then names both. The code of
+            this package, the file that holds the policy, and the files named by its options count as versions.
+        begun: is told the number of episodes and how many are recorded already, once nothing is in the way any more.
 
     Raises:
-        PolicyError: the policy cannot be made; nothing is run.
+        PolicyError: the policy cannot be made, or not in time; nothing is run and ``out`` stays as it was.
         PlanMismatch: ``out`` holds a run of another plan, policy, registry or of other versions.
         UnwritableOutput: ``out`` cannot be written, or another process is writing it.
         CorruptRun: ``out`` holds a damaged run.
@@ -69,18 +73,23 @@ def evaluate(
     cells = plan.cells(manifest)
     _verify_sources(cells, manifest)
     source = PolicySource(policy, options)
-    with closing(runner(workers, source, plan, timeout)) as run, RunStore.writer(out) as store:
+    made_of = policy_versions(source)
+    with closing(runner(workers, source, plan, timeout, start_timeout)) as run, RunStore.writer(out) as store:
         stored = None if store.is_new else store.header
         label = name or (stored.name if stored else source.description)
         if stored:  # before the policy is made, which may take long
-            facts = PolicyFacts(stored.task_identity)
+            facts = PolicyFacts(stored.task_identity, made_of)
             merge_headers(stored, make_header(label, source, plan, manifest, facts), accept_versions, str(out))
-        done = store.done_cells()
+        done = store.done_cells() & set(cells)
         jobs = _open_jobs(units(cells, plan, manifest), done)
         if jobs:
             facts = run.prepare(jobs[0][0][0].stage, jobs[0][0][0].seed)
+            facts = PolicyFacts(facts.task_identity, {**facts.versions, **made_of})
             store.begin(make_header(label, source, plan, manifest, facts), accept_versions=accept_versions)
-            _record_all(store, run, jobs, tqdm(**_bar(progress, len(cells), len(done & set(cells)))))
+        if begun is not None:
+            begun(len(cells), len(done))
+        if jobs:
+            _record_all(store, run, jobs, progress_of(len(cells), len(done), progress), len(cells))
     return Path(out)
 
 
@@ -91,31 +100,22 @@ def _open_jobs(all_units: Iterable[Unit], done: frozenset[Cell]) -> list[tuple[U
 
 
 def _record_all(
-    store: RunStore, run: Runner, jobs: Sequence[tuple[Unit, frozenset[Cell]]], bar: tqdm[NoReturn]
+    store: RunStore, run: Runner, jobs: Sequence[tuple[Unit, frozenset[Cell]]], progress: Progress, total: int
 ) -> None:
-    errors = 0
-    with bar:
+    with progress:
         try:
             for outcome in run.run(jobs):
                 if isinstance(outcome, ErrorRecord):
                     store.add_error(outcome)
-                    errors += 1
-                    bar.set_postfix(errors=errors, refresh=False)
                 else:
                     store.add_episode(outcome)
-                bar.update()
+                progress.update(failed=isinstance(outcome, ErrorRecord))
         except KeyboardInterrupt:
             done = len(store.done_cells())
             raise KeyboardInterrupt(
-                f"stopped; {done} of {bar.total} episodes are recorded in {store.path.parent}, and the same command "
+                f"stopped; {done} of {total} episodes are recorded in {store.path.parent}, and the same command "
                 "continues"
             ) from None
-
-
-def _bar(progress: bool, total: int, done: int) -> dict[str, Any]:
-    """Arguments of the progress bar: episodes, rate and time left, on a terminal only."""
-    shown = progress and sys.stderr is not None and sys.stderr.isatty()
-    return {"total": total, "initial": done, "unit": "episode", "disable": not shown, "dynamic_ncols": True}
 
 
 def _verify_sources(cells: Iterable[Cell], manifest: Manifest) -> None:

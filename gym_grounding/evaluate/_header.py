@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -12,17 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from gym_grounding import adapters
-from gym_grounding.errors import InvalidOption
+from gym_grounding.errors import InvalidOption, PolicyError
 from gym_grounding.manifest import Manifest
 from gym_grounding.plan import Plan
 from gym_grounding.policy import PolicySource
-from gym_grounding.records import RunHeader
+from gym_grounding.records import POLICY_FILE, POLICY_SOURCE, RunHeader
 from gym_grounding.types import SceneFacts
 from gym_grounding.workers import PolicyFacts
 
 DISTRIBUTION = "gym-grounding"
 UNKNOWN = "unknown"
 GIT_SECONDS = 10.0
+SOURCE = "gym-grounding source"
+"""Key of the hash of this package's code in a header's versions."""
+SOURCE_KINDS = (".py", ".yaml", ".npz")
+"""Endings of the files that the package is made of."""
+DIGITS = 16
+"""Length of the hashes [hexadecimal digits]."""
 
 
 def make_header(name: str, source: PolicySource, plan: Plan, manifest: Manifest, facts: PolicyFacts) -> RunHeader:
@@ -45,6 +54,47 @@ def make_header(name: str, source: PolicySource, plan: Plan, manifest: Manifest,
         task_identity=facts.task_identity,
         settings={**dataclasses.asdict(plan.settings), "horizon": plan.horizon, "stop": plan.stop},
     )
+
+
+def policy_versions(source: PolicySource) -> dict[str, str]:
+    """Hashes of what a policy is made of: its module's file, and each file that an option names by its plain path.
+
+    Raises:
+        PolicyError: such a file cannot be read.
+    """
+    files = {POLICY_SOURCE: source.file} if source.file else {}
+    files |= {
+        f"{POLICY_FILE} {key}": Path(value)
+        for key, value in source.options.items()
+        if isinstance(value, str | os.PathLike) and os.path.isfile(value)
+    }
+    try:
+        return {name: _hash_of(path) for name, path in files.items()}
+    except OSError as error:
+        raise PolicyError(f"{source.description}: {error.filename} cannot be read ({error.strerror})") from error
+
+
+@functools.cache
+def package_hash(folder: Path | None = None) -> str:
+    """Hash of the package's code and data, wherever it is installed and whatever else its checkout holds.
+
+    The registry is left out: a header has its hash, and a checkout keeps it elsewhere than a wheel.
+
+    Args:
+        folder: the package; None for the installed one.
+    """
+    folder = folder or Path(__file__).parents[1]
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in SOURCE_KINDS)
+    total = hashlib.sha256()
+    for path in files:
+        if path != Path("registry.yaml"):
+            total.update(f"{path.as_posix()} {_hash_of(folder / path)}\n".encode())
+    return total.hexdigest()[:DIGITS]
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
 
 
 def source_revision(folder: Path | None = None) -> str:
@@ -77,6 +127,7 @@ def _versions(adapter_names: set[str]) -> dict[str, str]:
         "python": platform.python_version(),
         "platform": f"{platform.system()}-{platform.machine()}",  # a run may move to another machine of one kind
         **{name: _version(name) for name in (DISTRIBUTION, "gymnasium", "numpy")},
+        SOURCE: package_hash(),
     }
     for name in sorted(adapter_names):
         versions |= adapters.get(name).versions()

@@ -4,7 +4,7 @@ Sections of a file (``registry.yaml`` and ``gym_grounding/testing/toy_registry.y
 
 - ``format`` (1), ``version`` (the N in ``-vN`` of the ids), ``canonical_source`` (where original texts come from),
   ``physics`` (``settle``, and accepted simulator versions as text).
-- ``suites``: name -> ``adapter``, ``source``.
+- ``suites``: name -> ``adapter`` (a name, or ``package.module:OBJECT`` for one of your own), ``source``.
 - ``scenes``: id -> ``adapter``, ``problem``, ``entities``: name -> ``category``, ``kind``, ``joints``, ``supports``,
   ``names`` (see ``types.Entity``).
 - ``tasks``: rows with ``id``, ``suite``, ``index``, ``name``, ``instruction``, ``source_instruction``, ``scene``,

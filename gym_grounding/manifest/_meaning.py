@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import pkgutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -25,9 +27,19 @@ def _conditions() -> dict[str, Condition]:
     return {name: conditions.get(name) for name in conditions.names()}
 
 
+@functools.cache
+def _adapters() -> tuple[str, ...]:
+    """Names of the supplied adapters; the folder is only listed, since adapters are built upon registries."""
+    spec = importlib.util.find_spec("gym_grounding.adapters")
+    assert spec is not None  # a part of this package
+    modules = pkgutil.iter_modules(spec.submodule_search_locations)
+    return tuple(module.name for module in modules if not module.name.startswith("_"))
+
+
 def check(content: Content, report: Report) -> None:
     """Report everything that the well-formed rows get wrong."""
     for scene in content.scenes.values():
+        _check_adapter(f"scenes.{scene.id}", scene.adapter, report)
         for entity in scene.entities.values():
             for problem in entity_problems(entity):
                 report.add(f"scenes.{scene.id}", f"entities.{entity.name}.supports", problem)
@@ -41,8 +53,18 @@ def check(content: Content, report: Report) -> None:
         _check_counts(suite, table, content, report)
 
 
+def _check_adapter(place: str, name: str, report: Report) -> None:
+    """An import string is taken as it is: what it names may be installed elsewhere only."""
+    if ":" not in name:
+        if name not in _adapters():
+            report.add(place, "adapter", f"{no_such('adapter', name, _adapters())}, or an import string module:OBJECT")
+    elif not all(part.isidentifier() for end in name.split(":", 1) for part in end.split(".")):
+        report.add(place, "adapter", f"is {shown(name)}; an import string is module:OBJECT")
+
+
 def _check_suites(content: Content, report: Report) -> None:
     for suite, info in content.suites.items():
+        _check_adapter(f"suites.{suite}", info.adapter, report)
         tasks = [task for task in content.tasks.values() if task.suite == suite]
         if not tasks and not content.spoilt:
             report.add(f"suites.{suite}", "", "has no tasks; add them or leave the suite out")

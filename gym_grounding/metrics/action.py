@@ -8,25 +8,37 @@ No interval is given: these are no rates.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gym_grounding.metrics._balance import balanced, probed
 from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, per_method, quantity
-from gym_grounding.records import ProbeRecord
+from gym_grounding.metrics.collision import initiated
+from gym_grounding.metrics.goal_switch import switched
+from gym_grounding.records import EpisodeRecord, ProbeRecord
 from gym_grounding.types import SLOTS
 
 CHANGED = ("paraphrase", "contrast", "collision")
 """Conditions whose instruction differs from the original one."""
-UNUSED = "text unused: under all variants the mean action equals the one under the original instruction exactly"
+PLURAL = {"paraphrase": "paraphrases", "contrast": "contrasts", "collision": "collisions"}
+UNUSED = (
+    "text unused: under every probed instruction ({probed}) the mean action equals the one under the original "
+    "instruction exactly, and no rollout speaks against it"
+)
+MEMORY = (
+    "actions at the stored observations do not depend on the words ({probed} were probed), outcomes of rollouts do: a "
+    "policy with memory, or one that draws its actions?"
+)
 
 
 def divergence(probe: ProbeRecord) -> float:
     """Action divergence (AD): Euclidean distance between the mean actions under the two instructions; 0 or larger.
 
     Over all action components, in the units of the action space ([-1, 1] each). Should be small for paraphrases and
-    large for contrasts. Exactly 0 for every variant means that the text is unused, which the report says. Needs
-    ``Policy.mean_action``. Source: arXiv 2610.00542.
+    large for contrasts. Exactly 0 for every variant means that the text is unused, which the report says unless a
+    rollout speaks against it. Each stored observation is asked as the first of an episode: a policy with memory answers
+    without it. Needs ``Policy.mean_action``. Source: arXiv 2610.00542.
     """
     return math.dist(probe.action_original, probe.action_variant)
 
@@ -53,10 +65,42 @@ def has_densities(probe: ProbeRecord) -> bool:
     return probe.log_prob_original is not None and probe.log_prob_variant is not None
 
 
-def text_unused(probes: Sequence[ProbeRecord]) -> bool:
-    """Whether no probe shows any difference between the two instructions; False without probes."""
-    usable = [probe for probe in probes if has_actions(probe) and probe.condition in CHANGED]
-    return bool(usable) and all(divergence(probe) == 0 for probe in usable)
+def text_note(evidence: Evidence) -> str:
+    """What to say where no probe shows any difference between the two instructions; empty where one does.
+
+    Empty also when only paraphrases were probed, under which nothing should differ.
+    """
+    usable = [probe for probe in evidence.probes if has_actions(probe) and probe.condition in CHANGED]
+    probed_conditions = {probe.condition for probe in usable}
+    if not probed_conditions - {"paraphrase"} or any(divergence(probe) != 0 for probe in usable):
+        return ""
+    if any(has_densities(probe) and margin(probe) != 0 for probe in usable):
+        return ""
+    names = ", ".join(PLURAL[condition] for condition in CHANGED if condition in probed_conditions)
+    return (MEMORY if rollouts_differ(evidence) else UNUSED).format(probed=names)
+
+
+def rollouts_differ(evidence: Evidence) -> bool:
+    """Whether from some start the words decided what happened.
+
+    They did if, among the variants of a task at one stage, initial state and seed, some reach the original goal or move
+    the hand and others do not; or if a contrast switches to a goal that no other of them reaches.
+    """
+    starts: dict[tuple[int, str, int, int], list[EpisodeRecord]] = defaultdict(list)
+    for one in evidence.episodes:
+        starts[one.stage, one.task, one.init_state, one.seed].append(one)
+    return any(
+        len({(one.reached("original"), initiated(one)) for one in episodes}) > 1
+        or any(_alone(one, episodes, evidence.trained.get(one.variant, "")) for one in episodes)
+        for episodes in starts.values()
+    )
+
+
+def _alone(episode: EpisodeRecord, start: Sequence[EpisodeRecord], goal: str) -> bool:
+    """Whether a contrast switched, and its goal (the label that the other variants give it) is reached by no other."""
+    if episode.condition != "contrast" or not switched(episode):
+        return False
+    return not any(other.reached(goal) for other in start)
 
 
 MEASURES: dict[str, tuple[Callable[[ProbeRecord], float], Callable[[ProbeRecord], bool], str]] = {
@@ -86,7 +130,7 @@ def mean_of(probes: Sequence[ProbeRecord], name: str) -> Value:
 
 
 def _compute(evidence: Evidence) -> Iterator[Measurement]:
-    unused = text_unused(evidence.probes)
+    note = text_note(evidence)
     for condition in CHANGED:
         tiers = evidence.tiers_of("contrast") if condition == "contrast" else (None,)
         slots = (None,) if condition == "paraphrase" else (None, *SLOTS)
@@ -96,8 +140,8 @@ def _compute(evidence: Evidence) -> Iterator[Measurement]:
                 scope = Scope(condition=condition, tier=tier, slot=slot, stage=evidence.final_stage)
                 for name in MEASURES:
                     value = mean_of(probes, name)
-                    if unused and value.mean is not None and name == "action_divergence":
-                        value = replace(value, note=UNUSED)
+                    if note and value.mean is not None and name == "action_divergence":
+                        value = replace(value, note=note)
                     yield Measurement(evidence.method, name, scope, value)
 
 

@@ -93,9 +93,10 @@ def _columns(matrix: Matrix, positions: Sequence[int], length: int) -> dict[int,
     if missing:
         listed = ", ".join(f"({stage}, {k})" for stage, k in missing[:3])
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        evaluated = ", ".join(str(stage) for stage in sorted({stage for stage, _ in matrix}))
         return Incomplete(
             "needs success after every stage from a task's own to the last; nothing for (stage, position of the task) "
-            f"{listed}{more}"
+            f"{listed}{more} (evaluated at stage {evaluated or 'none'} of 0 to {length - 1})"
         )
     return {k: tuple(matrix[stage, k] for stage in range(k, length)) for k in positions}
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from gym_grounding import metrics
 from gym_grounding.metrics import Measurement, Quantity, Scope, Value
-from gym_grounding.metrics.action import UNUSED, text_unused
-from gym_grounding.report._coverage import total
+from gym_grounding.report import _remarks
 from gym_grounding.report._study import Method, Study
 
 
@@ -35,18 +34,14 @@ class Book:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know first: how runs differ, what is missing, who cannot hear."""
-        found = list(self.study.warnings)
-        for method in self.methods:
-            count = total(method)
-            if count.missing or count.error:
-                found.append(
-                    f"{method.name}: of {count.planned or 'its'} planned cells {count.missing or 0} are missing and "
-                    f"{count.error} ended in an error; the numbers speak of the {count.done} that are done"
-                )
-            if text_unused(method.evidence.probes):
-                found.append(f"{method.name}: {UNUSED}")
-        return tuple(found)
+        """What a reader must know first: how runs differ, what is missing, who cannot hear, who does not learn."""
+        own = (warning for method in self.methods for warning in _remarks.warnings(method))
+        return (*self.study.warnings, *own)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is worth a look behind the summary."""
+        return tuple(remark for method in self.methods for remark in _remarks.worth_a_look(method))
 
     @property
     def methods(self) -> tuple[Method, ...]:

@@ -82,14 +82,18 @@ INITIATIONS = _line(
     f"""Share of episodes in which the hand moved at least so far from where it was after settling; {INITIATION} m is
     the default. Originals are the reference. {RATES}"""
 )
+ASKED = _line(
+    """Each stored observation is asked as the first of an episode: a policy with memory answers without it, so what it
+    would do later on the way cannot be seen here."""
+)
 ACTION = _line(
-    """AD: distance between the mean actions under the original and the changed instruction, from the same stored
+    f"""AD: distance between the mean actions under the original and the changed instruction, from the same stored
     observation, in units of the action space. LM: log density of the expert's action under the original minus under the
-    changed instruction. Task-balanced means, ± over seeds. n: probes / variants / tasks / seeds."""
+    changed instruction. {ASKED} Task-balanced means, ± over seeds. n: probes / variants / tasks / seeds."""
 )
 CORRELATIONS = _line(
-    """Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
-    pairs. n: pairs."""
+    f"""Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
+    pairs. n: pairs. {ASKED}"""
 )
 TASKS = f"By the original goal. {RATES}"
 STAGES = _line(

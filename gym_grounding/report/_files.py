@@ -110,6 +110,7 @@ def data(book: Book) -> str:
     content = {
         "format": FORMAT,
         "warnings": list(book.warnings),
+        "remarks": list(book.remarks),
         "methods": [_method(method, book) for method in book.methods],
         "definitions": {name: dataclasses.asdict(one) for name, one in quantities().items()},
         "families": {name: [one.name for one in metrics.get(name).quantities] for name in metrics.names()},

@@ -42,7 +42,8 @@ sup { line-height: 0; font-size: .7em; color: #666; }
 figure { margin: 1.2rem 0; }
 figure img { max-width: 100%; height: auto; }
 .warnings { border-left: 3px solid #b35900; background: #fff7ec; padding: .5rem 1rem; margin: 1rem 0; }
-.warnings ul { margin: .3rem 0; padding-left: 1.2rem; }
+.warnings ul, .remarks ul { margin: .3rem 0; padding-left: 1.2rem; }
+.remarks { font-size: .92rem; }
 details { margin: .8rem 0; }
 summary { cursor: pointer; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: .4rem 0; font-size: .9rem; }
@@ -108,10 +109,16 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 def warnings(items: Sequence[str]) -> str:
     """A visible box; empty without items."""
-    if not items:
-        return ""
-    listed = "".join(f"<li>{text(item)}</li>" for item in items)
-    return f'<div class="warnings"><strong>Read before comparing</strong><ul>{listed}</ul></div>'
+    return f'<div class="warnings"><strong>Read before comparing</strong>{_list(items)}</div>' if items else ""
+
+
+def remarks(items: Sequence[str]) -> str:
+    """A list with a heading; empty without items."""
+    return f'<h3>Worth a look</h3>\n<div class="remarks">{_list(items)}</div>' if items else ""
+
+
+def _list(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
 
 
 def prose(definition: str) -> str:

@@ -52,7 +52,7 @@ def summary_table(book: Book) -> Table:
         values = (book.at(method.name, name, replace(scope, stage=stage)) for _, _, name, scope in parts)
         rows.append((method.name, *values))
     columns = (METHOD, *(Column(key, label, known[name].unit) for key, label, name, _ in parts))
-    return Table("summary", "Summary", _captions.SUMMARY, columns, tuple(rows))
+    return Table("summary", "Methods side by side", _captions.SUMMARY, columns, tuple(rows))
 
 
 def main_table(book: Book) -> Table:
@@ -139,7 +139,7 @@ def kinds_table(book: Book) -> Table | None:
 
 
 def contrast_table(book: Book, tier: str) -> Table:
-    """Table II for one tier, by slot."""
+    """Table II (a: strict, b: permissive) for one tier, by slot."""
     rows: list[tuple[Cell, ...]] = []
     for method in book.planned("contrast"):
         for slot in (None, *SLOTS):
@@ -148,11 +148,16 @@ def contrast_table(book: Book, tier: str) -> Table:
             rows.append((method.name, slot or ALL, *values, counts(values[0]), values[0].void))
     return Table(
         f"table_2_contrasts_{tier}",
-        f"Table II. Minimal contrasts, {tier} tier",
+        f"Table II{_letter(tier)}. Minimal contrasts, {tier} tier",
         f"{_captions.TIERS.get(tier, tier)} {_captions.CONTRASTS}",
         (METHOD, Column("slot", "Slot"), *measured(*CONTRAST), N, Column("void", "Void", "count")),
         tuple(rows),
     )
+
+
+def _letter(tier: str) -> str:
+    """a for the first tier, b for the second; nothing for a tier that is none of the suite's."""
+    return "ab"[TIERS.index(tier)] if tier in TIERS else ""
 
 
 def contrast_readings(book: Book, tiers: Sequence[str]) -> Table:
@@ -270,7 +275,7 @@ def action_table(book: Book) -> Table:
                 rows.append((method.name, scope.condition, scope.tier, scope.slot or ALL, *values, counts(shared)))
     return Table(
         "action_level",
-        "Action-level diagnostics",
+        "Action divergence and language margin",
         _captions.ACTION,
         (
             METHOD,

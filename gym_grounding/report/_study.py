@@ -14,8 +14,8 @@ from gym_grounding.errors import CorruptRun, GroundingError, InvalidOption, Plan
 from gym_grounding.manifest import Manifest
 from gym_grounding.metrics import Curve, Evidence
 from gym_grounding.plan import Plan
-from gym_grounding.records import Cell, ErrorRecord, RunHeader
-from gym_grounding.store import RunStore
+from gym_grounding.records import POLICY_FILE, POLICY_SOURCE, Cell, ErrorRecord, RunHeader
+from gym_grounding.store import JOINED, RunStore
 
 CURVES = "curves.csv"
 """Optional file of a run directory with the columns seed, task, epoch, success: learning curves for FWT and LIBERO's
@@ -138,6 +138,9 @@ def _check_group(group: Sequence[_Run]) -> list[str]:
                 f"Runs of {first.header.name} were made with different policy options: "
                 f"{_text(first.header.policy_options)} and {_text(run.header.policy_options)}"
             )
+        sources = [one.header.versions.get(POLICY_SOURCE, "none") for one in (first, run)]
+        if sources[0] != sources[1]:
+            warnings.append(f"Runs of {first.header.name} differ in the {POLICY_SOURCE}: {', '.join(sources)}")
     return warnings
 
 
@@ -180,9 +183,13 @@ def _version_warnings(runs: Sequence[_Run]) -> list[str]:
     for scene, value in (item for run in runs for item in run.header.scenes.items()):
         scenes.setdefault(scene, set()).add(value)
     warnings = [f"Runs differ in the compiled scene {scene}" for scene, values in scenes.items() if len(values) > 1]
-    warnings += [f"Runs differ in the version of {name}: {', '.join(v)}" for name, v in found.items() if len(v) > 1]
-    mixed = [name for name, v in found.items() if any(" | " in version for version in v)]
-    return warnings + [f"A run was continued with another version of {name}: {found[name][0]}" for name in mixed]
+    warnings += [
+        f"Runs differ in the version of {name}: {', '.join(v)}"
+        for name, v in found.items()
+        if len(v) > 1 and not name.startswith((POLICY_SOURCE, POLICY_FILE))  # methods differ in these by nature
+    ]
+    mixed = [(name, version) for name, v in found.items() for version in v if JOINED in version]
+    return warnings + [f"A run was continued with another version of {name}: {version}" for name, version in mixed]
 
 
 def _registry(run: _Run) -> Manifest | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gym_grounding import metrics
+from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
 from gym_grounding.report import _files, _html, _markdown, _results, _runs
 from gym_grounding.report._book import Book
 from gym_grounding.report._page import metrics_html, metrics_page
@@ -17,6 +18,7 @@ from gym_grounding.report._table import Table
 from gym_grounding.report.figures import Picture, draw
 
 TITLE = "Language grounding report"
+SUMMARY = "summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
     probed = any(method.evidence.probes for method in book.methods)
     variants = (_runs.variant_table(book, method, number) for number, method in enumerate(book.methods, start=1))
     return (
-        _section("summary", "Summary", [_results.summary_table(book)]),
+        _section(SUMMARY, "Summary", [_results.summary_table(book)]),
         _section("runs", "Runs", [_runs.runs_table(book), _runs.coverage_table(book), _runs.errors_table(book)]),
         _section("paraphrase", "Paraphrases", [_results.main_table(book), _results.kinds_table(book)]),
         _section("stages", "Continual learning", [_results.continual_table(book), *_results.stage_tables(book)]),
@@ -127,9 +129,22 @@ def _head(book: Book) -> list[tuple[str, str]]:
         ("Settings", _shared(_pairs(header.settings) for header in headers)),
         ("Registry (sha256)", _shared(header.registry_sha256 for header in headers)),
         ("Source revision", _shared(header.source_revision or "none recorded" for header in headers)),
-        ("Versions", _shared(_pairs(header.versions) for header in headers)),
+        ("Versions", _shared(_pairs(_software(header.versions)) for header in headers)),
+        *(
+            (f"Policy of {method.name}", _pairs(_policy_files(method.headers[0].versions)))
+            for method in book.methods
+            if _policy_files(method.headers[0].versions)
+        ),
         ("Scenes (hashes)", _pairs({scene: value for header in headers for scene, value in header.scenes.items()})),
     ]
+
+
+def _policy_files(versions: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in versions.items() if name.startswith((POLICY_SOURCE, POLICY_FILE))}
+
+
+def _software(versions: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in versions.items() if name not in _policy_files(versions)}
 
 
 def _shared(values: Iterable[str]) -> str:
@@ -157,6 +172,8 @@ def _as_html(book: Book, sections: Sequence[Section], pictures: Sequence[Picture
         for table in section.tables:
             body.append(_html.table(table))
             body += [_html.figure(one.png, one.caption) for one in pictures if one.after == table.name]
+        if section.name == SUMMARY:
+            body.append(_html.remarks(book.remarks))
     body.append(f'<h2 id="definitions">Definitions</h2>\n{metrics_html()}')
     return _html.page(f"{TITLE}: {_subject(book.methods)}", body)
 
@@ -173,6 +190,8 @@ def _as_markdown(book: Book, sections: Sequence[Section], pictures: Sequence[Pic
         for table in section.tables:
             parts.append(_markdown.table(table))
             parts += [_picture(one) for one in pictures if one.after == table.name]
+        if section.name == SUMMARY and book.remarks:
+            parts.append(f"### Worth a look\n\n{_markdown.bullets(book.remarks)}\n")
     parts.append("Definitions: [metrics.md](metrics.md). Raw numbers: `metrics.json`, `tables/measurements.csv`.\n")
     return "\n".join(parts)
 

@@ -7,8 +7,9 @@ the whole record. ``RUN/run.lock`` names the process that writes. Reading needs 
 from __future__ import annotations
 
 from gym_grounding.store._file import FILE
-from gym_grounding.store._headers import merge_headers
+from gym_grounding.store._headers import JOINED, merge_headers
+from gym_grounding.store._kinds import group_errors
 from gym_grounding.store._salvage import salvage
 from gym_grounding.store._store import RunStore
 
-__all__ = ["FILE", "RunStore", "merge_headers", "salvage"]
+__all__ = ["FILE", "JOINED", "RunStore", "group_errors", "merge_headers", "salvage"]

@@ -7,7 +7,7 @@ import fcntl
 import os
 import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -31,7 +31,12 @@ def take_lock(path: Path) -> IO[str]:
         UnwritableOutput: another process has it (named), or nothing can be written there.
     """
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UnwritableOutput(
+                f"{path.parent}: cannot be written, a file is in the way; a run is a directory, give another name"
+            ) from error
         lock = (path.parent / LOCK).open("a+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -45,11 +50,35 @@ def take_lock(path: Path) -> IO[str]:
     except OSError as error:
         lock.close()
         raise UnwritableOutput(f"{path.parent}: the file system offers no locks ({error}); use a local disk") from error
+    if not _same_file(lock, path.parent / LOCK):  # its last holder has just removed it, with a run that never began
+        lock.close()
+        return take_lock(path)
     with writing(path):
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         lock.flush()
     return lock
+
+
+def remove(path: Path, made: Sequence[Path]) -> None:
+    """Remove a run that never began, its lock, and the directories that were made for it, if they are empty."""
+    with contextlib.suppress(OSError):  # what cannot be removed does no harm
+        path.unlink(missing_ok=True)
+        (path.parent / LOCK).unlink(missing_ok=True)
+        for directory in made:
+            directory.rmdir()
+
+
+def missing_directories(path: Path) -> list[Path]:
+    """The directories of a file that are not there yet, the innermost first."""
+    return [directory for directory in path.parents if not os.path.lexists(directory)]
+
+
+def _same_file(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -60,9 +89,10 @@ def writing(path: Path) -> Iterator[None]:
     except UnwritableOutput:
         raise
     except (sqlite3.OperationalError, OSError) as error:
+        safe = "What was recorded before is safe; free" if os.path.isfile(path) else "Free"
         raise UnwritableOutput(
-            f"{path}: cannot be written ({error}). What was recorded before is safe; free space or mend the "
-            "permissions, and give the same command again to continue"
+            f"{path}: cannot be written ({error}). {safe} space or mend the permissions, and give the same command "
+            "again to continue"
         ) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error

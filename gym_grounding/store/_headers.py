@@ -10,8 +10,8 @@ from typing import Any
 from gym_grounding.errors import PlanMismatch
 from gym_grounding.records import RunHeader
 
-REVISION = "source revision"
 JOINED = " | "
+"""Stands between the versions of a run that was continued with another one."""
 
 
 def merge_headers(stored: RunHeader, asked: RunHeader, accept_versions: bool, where: str) -> RunHeader:
@@ -20,7 +20,8 @@ def merge_headers(stored: RunHeader, asked: RunHeader, accept_versions: bool, wh
     The plan's registry path is not compared, since a run may move to another machine; the registry's hash is.
 
     Args:
-        accept_versions: write a changed version or source revision beside the stored one, separated by `` | ``.
+        accept_versions: write a changed version beside the stored one, separated by `` | ``. A changed source revision
+            always is: it tells where to look, the hash of the code among the versions tells whether anything changed.
         where: names the run in errors.
 
     Raises:
@@ -31,17 +32,18 @@ def merge_headers(stored: RunHeader, asked: RunHeader, accept_versions: bool, wh
         raise PlanMismatch(
             f"{where} holds another run: {'; '.join(changed)}. Give another directory, or repeat the stored settings"
         )
-    versions, moved = _merge_versions(
-        {**stored.versions, REVISION: stored.source_revision}, {**asked.versions, REVISION: asked.source_revision}
-    )
+    versions, moved = _merge_versions(stored.versions, asked.versions)
     if moved and not accept_versions:
         raise PlanMismatch(
-            f"{where} was begun with other versions: {'; '.join(moved)}. Install the stored versions, give another "
+            f"{where} was begun with other versions: {'; '.join(moved)}. Restore the stored ones, give another "
             "directory, or accept the mixture (accept_versions=True, --accept-versions); the header will name both"
         )
-    revision = versions.pop(REVISION)
-    scenes = {**asked.scenes, **stored.scenes}
-    return dataclasses.replace(stored, versions=versions, source_revision=revision, scenes=scenes)
+    return dataclasses.replace(
+        stored,
+        versions=versions,
+        source_revision=_joined(stored.source_revision, asked.source_revision),
+        scenes={**asked.scenes, **stored.scenes},
+    )
 
 
 def _identity(header: RunHeader, other: RunHeader) -> dict[str, Any]:
@@ -61,15 +63,20 @@ def _without_path(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in plan.items() if key != "registry"}
 
 
-def _merge_versions(stored: dict[str, str], asked: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+def _merge_versions(stored: Mapping[str, str], asked: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Both together, and a phrase for each that changed."""
     merged, moved = dict(stored), []
     for name, version in asked.items():
         known = merged.setdefault(name, version)
-        if version not in known.split(JOINED):
-            merged[name] = f"{known}{JOINED}{version}"
-            moved.append(f"{name} {known or '(none)'} stored, {version or '(none)'} now")
+        merged[name] = _joined(known, version)
+        if merged[name] != known:
+            moved.append(f"{name} {known} stored, {version} now")
     return merged, moved
+
+
+def _joined(known: str, version: str) -> str:
+    """``known`` with ``version`` beside it, if it is not among them."""
+    return JOINED.join(dict.fromkeys(part for part in (*known.split(JOINED), version) if part))
 
 
 def _differences(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

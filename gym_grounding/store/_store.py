@@ -7,14 +7,14 @@ import dataclasses
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
-from gym_grounding.errors import CorruptRun
+from gym_grounding.errors import CorruptRun, InvalidOption
 from gym_grounding.records import SCHEMA, Cell, EpisodeRecord, ErrorRecord, ProbeRecord, RunHeader, from_json, to_json
-from gym_grounding.store._file import FILE, connect, damaged, reading, take_lock, writing
+from gym_grounding.store._file import FILE, connect, damaged, missing_directories, reading, remove, take_lock, writing
 from gym_grounding.store._headers import merge_headers
 
 APPLICATION = 0x47524E44  # "GRND", so that a foreign database is recognised
@@ -56,6 +56,7 @@ class RunStore:
         self.path = path
         self.connection = connection
         self._lock = lock
+        self._never_began: Sequence[Path] | None = None  # the directories to remove with the file, if it stays empty
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
@@ -80,11 +81,17 @@ class RunStore:
     def writer(cls, directory: str | Path) -> Self:
         """The run in ``directory``, made where there is none and locked for this process; ``begin`` comes next.
 
+        A run that never began leaves no trace once it is closed.
+
         Raises:
             UnwritableOutput: the directory cannot be written, or another process is writing the run.
+            InvalidOption: the directory's name is empty.
             CorruptRun: as for ``open``.
         """
+        if not str(directory):
+            raise InvalidOption("the run's directory is ''; name one")
         path = Path(directory) / FILE
+        made = missing_directories(path)
         lock = take_lock(path)
         try:
             with writing(path):
@@ -100,6 +107,8 @@ class RunStore:
                 known = store._check()
             if not known:
                 store._make_tables()
+            if not any(store._rows(f"SELECT 1 FROM {table} LIMIT 1") for table in ("header", *_KEY)):
+                store._never_began = made
         return store
 
     @classmethod
@@ -124,6 +133,7 @@ class RunStore:
         rows = [(field.name, _json(getattr(header, field.name))) for field in dataclasses.fields(header)]
         with self._transaction():
             self.connection.executemany("INSERT OR REPLACE INTO header VALUES (?, ?)", rows)
+        self._never_began = None
         return header
 
     @property
@@ -212,6 +222,9 @@ class RunStore:
     def close(self) -> None:
         """Close the file and give the lock back; safe to call twice."""
         self.connection.close()
+        if self._never_began is not None:
+            remove(self.path, self._never_began)
+            self._never_began = None
         if self._lock is not None:
             self._lock.close()
 

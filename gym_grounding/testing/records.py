@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gym_grounding.manifest import Manifest
 from gym_grounding.metrics import Curve, Evidence
-from gym_grounding.plan import Plan, episode_seed
+from gym_grounding.plan import Plan
 from gym_grounding.records import MOTION_THRESHOLDS, Cell, EpisodeRecord, ProbeRecord, RunHeader
 from gym_grounding.store import RunStore
 from gym_grounding.types import Variant
@@ -102,7 +102,9 @@ def evidence(
     )
 
 
-def invented(manifest: Manifest, cell: Cell, behaviour: str, skill: float = 0.7, drift: float = 0.01) -> EpisodeRecord:
+def invented(
+    manifest: Manifest, cell: Cell, behaviour: str, skill: float = 0.7, drift: float = 0.01, frozen: bool = False
+) -> EpisodeRecord:
     """What an invented policy does in a cell; whether it masters a goal depends on the goal's task and the start alone.
 
     Args:
@@ -110,11 +112,13 @@ def invented(manifest: Manifest, cell: Cell, behaviour: str, skill: float = 0.7,
             stands still where nothing can be done.
         skill: share of starts from which it masters a goal, in [0, 1].
         drift: displacement of the hand when it stands still [m].
+        frozen: the policy is the same at every stage.
     """
     variant = manifest.variant(cell.variant)
     goal = "original" if behaviour == "deaf" or variant.condition in ("original", "paraphrase") else "target"
     idle = behaviour == "listening" and variant.condition == "collision"
-    lucky = not idle and _chance(goal, variant.task, cell.stage, cell.init_state, cell.seed) < skill
+    start = (goal, variant.task, 0 if frozen else cell.stage, cell.init_state, cell.seed)
+    lucky = not idle and _chance(*start) < skill
     return episode(
         variant.condition,
         task=variant.task,
@@ -126,7 +130,7 @@ def invented(manifest: Manifest, cell: Cell, behaviour: str, skill: float = 0.7,
         stage=cell.stage,
         init_state=cell.init_state,
         seed=cell.seed,
-        reached={goal: 40 + episode_seed(cell) % 50} if lucky else {},
+        reached={goal: 40 + int(50 * _chance("step", *start))} if lucky else {},
         moved=drift if idle else 0.3,
         instruction=variant.instruction,
     )
@@ -159,11 +163,13 @@ def write_run(
     *,
     name: str | None = None,
     skill: float = 0.7,
+    frozen: bool = False,
     skip: Iterable[Cell] = (),
     probes: bool = False,
     versions: Mapping[str, str] | None = None,
 ) -> Path:
-    """A run directory of an invented policy for a plan; ``skip`` leaves cells out.
+    """A run directory of an invented policy for a plan; ``skip`` leaves cells out, ``frozen`` is one
+    policy at every stage.
 
     Returns:
         The directory.
@@ -188,7 +194,7 @@ def write_run(
         store.connection.execute("PRAGMA synchronous=OFF")  # what is invented need not survive a power cut
         for cell in cells:
             if cell not in left_out:
-                store.add_episode(invented(manifest, cell, behaviour, skill))
+                store.add_episode(invented(manifest, cell, behaviour, skill, frozen=frozen))
         if probes:
             store.add_probes(
                 invented_probe(manifest.variant(cell.variant), cell, behaviour, f"start/{cell.init_state}")

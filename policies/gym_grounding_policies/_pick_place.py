@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gym_grounding_policies._rotation import Array, rotation_vector
-from gym_grounding_policies._skills import LIFT, SHAPES, Row, Skill, clearance, grasp, spot
+from gym_grounding_policies._skills import LIFT, SHAPES, TABLE, Row, Skill, clearance, grasp, spot
 
 OPEN, CLOSED = -1.0, 1.0
 POSITION_UNIT, ROTATION_UNIT, GAIN = 0.05, 0.5, 2.0
@@ -33,6 +33,11 @@ LOST = 0.04
 """How much farther than at the grasp the object may be from the hand; dishes held at the rim sag."""
 HAND_WIDTH = 0.11
 """Half the hand's extent along its closing axis."""
+AT_PLACE = 0.06
+"""Lateral distance from its place within which a held object that is low is being put down, not picked up."""
+GRIPPED, MOVING = 0.065, 0.02
+"""Distance between the fingers [m] below which they hold what is between them (they open to 0.079; the widest object,
+the cream cheese, keeps 0.042), and the speed of a finger [m/s] above which they open or close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,29 @@ def step(skill: Skill, row: Row, progress: Progress) -> tuple[Array, Progress]:
     progress = _advance(skill, row, progress)
     action = _ACTIONS[progress.phase](skill, row, progress)
     return action, replace(progress, count=progress.count + 1)
+
+
+def seen(skill: Skill, row: Row) -> Progress:
+    """Where an episode is, as far as one observation shows it: for an answer without memory.
+
+    Objects are taken to come from the table. Attempts and waiting cannot be seen and count as none.
+    """
+    shape, hand = SHAPES[skill.thing], row["robot0_eef_pos"]
+    thing, (point, _) = row[f"{skill.thing}_pos"], grasp(skill.thing, row)
+    gap = float(row["robot0_gripper_qpos"][0] - row["robot0_gripper_qpos"][1])
+    speed = float(row["robot0_gripper_qvel"][0])
+    start = TABLE - shape.bottom
+    if gap < GRIPPED and np.linalg.norm(hand - thing) <= np.hypot(shape.rim, shape.grip) + LOST:
+        if speed > MOVING:
+            return Progress("open", start=start)
+        if speed < -MOVING:
+            return Progress("close", start=start)
+        low = skill.lifts or np.hypot(*(spot(skill, row) - thing)[:2]) > AT_PLACE
+        return Progress("lift" if low else "carry", start=start)  # ``step`` goes on to carry what is lifted
+    if skill.lifts or not _placed(skill, row):
+        return Progress("reach")
+    away = float(np.hypot(*(hand - point)[:2])) > AT_PLACE
+    return Progress("done" if away else "leave", height=float(point[2]))
 
 
 def still() -> Array:

@@ -155,6 +155,8 @@ def _carries(base: str, thing: str) -> bool:
 
 NEEDED = ("robot0_eef_pos", "robot0_eef_quat", *(f"{n}_{p}" for n in (*SHAPES, *FIXTURES) for p in ("pos", "quat")))
 """Observation keys that every skill reads."""
+FINGERS = ("robot0_gripper_qpos", "robot0_gripper_qvel")
+"""Observation keys that tell, without memory, whether something is held."""
 
 
 def spot(skill: Skill, row: Row) -> Array:

@@ -20,8 +20,8 @@ from gym_grounding.errors import PolicyError, UnknownName
 from gym_grounding.manifest import Manifest
 from gym_grounding.policy import Observations
 from gym_grounding.types import Goal, Variant
-from gym_grounding_policies._pick_place import Progress, step, still
-from gym_grounding_policies._skills import NEEDED, Skill, skill_for
+from gym_grounding_policies._pick_place import Progress, seen, step, still
+from gym_grounding_policies._skills import FINGERS, NEEDED, Skill, skill_for
 
 SUITE = "LiberoGoal"
 
@@ -70,8 +70,17 @@ class _Scripted:
         return np.array(actions).reshape(len(state), 7), tuple(following)
 
     def mean_action(self, observations: Observations, state: State) -> NDArray[np.float64]:
-        """What ``act`` does, shape (B, 7)."""
-        return self.act(observations, state)[0]
+        """What ``act`` does on the way, shape (B, 7), by the observation alone; of the state only the skill counts.
+
+        Whether the object is still to be grasped, is held or lies at its place is read off fingers and poses, so a
+        stored observation is answered as it would be on the way there.
+
+        Raises:
+            PolicyError: the observations lack a pose that a skill reads, or the fingers.
+        """
+        rows = ({key: value[index] for key, value in observations.items()} for index in range(len(state)))
+        actions = [_answer(row, episode.skill) for row, episode in zip(rows, state, strict=True)]
+        return np.array(actions).reshape(len(state), 7)
 
     def _manifest(self) -> Manifest:
         return manifest.load(self._registry)
@@ -155,14 +164,25 @@ def _meaning(variant: Variant, registry: Manifest) -> Goal | None:
 def _act(row: Mapping[str, NDArray[Any]], episode: Episode) -> tuple[NDArray[np.float64], Episode]:
     if episode.skill is None:
         return still(), episode
-    lacking = [key for key in NEEDED if key not in row]
+    _check(row, NEEDED)
+    action, progress = step(episode.skill, row, episode.progress)
+    return action, replace(episode, progress=progress)
+
+
+def _answer(row: Mapping[str, NDArray[Any]], skill: Skill | None) -> NDArray[np.float64]:
+    if skill is None:
+        return still()
+    _check(row, (*NEEDED, *FINGERS))
+    return step(skill, row, seen(skill, row))[0]
+
+
+def _check(row: Mapping[str, NDArray[Any]], keys: Sequence[str]) -> None:
+    lacking = [key for key in keys if key not in row]
     if lacking:
         raise PolicyError(
             f"the scripted policies read object poses, and the observation lacks {', '.join(lacking)}; evaluate "
             f"{SUITE} with observation='state' or 'both'"
         )
-    action, progress = step(episode.skill, row, episode.progress)
-    return action, replace(episode, progress=progress)
 
 
 DEAF = Deaf()

@@ -326,6 +326,29 @@ def test_a_failing_simulator_is_named_and_replaced(scene, monkeypatch):
     assert all(np.array_equal(first[key], again[key]) for key in first)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; other C libraries do not trim")
+def test_a_second_scene_takes_little_more_memory_than_its_model():
+    code = (
+        "from pathlib import Path\n"
+        "from gym_grounding import manifest\n"
+        "from gym_grounding.adapters.libero import ADAPTER\n"
+        "from gym_grounding.types import SceneSettings\n"
+        "task = manifest.load().task('LiberoGoal-T8')\n"
+        "facts, settings = manifest.load().scene_of(task.id), SceneSettings('state', settle_steps=0)\n"
+        "scenes = []\n"
+        "for _ in range(2):\n"
+        "    before = int(Path('/proc/self/smaps_rollup').read_text().split('Anonymous:')[1].split()[0])\n"
+        "    scenes.append(ADAPTER.open(facts, {task.id: task}, settings))\n"
+        "    scenes[-1].reset(task, 0)\n"
+        "after = int(Path('/proc/self/smaps_rollup').read_text().split('Anonymous:')[1].split()[0])\n"
+        "model = scenes[0]._simulator.env.sim.model\n"
+        "print(1024 * (after - before) / getattr(model, '_model', model).nbuffer)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert float(done.stdout.split()[-1]) < 1.5
+
+
 def test_a_forked_child_gets_a_simulator_of_its_own(scene):
     scene.reset(BOWL_TO_PLATE, 0)
     state, inherited = scene.state(), scene._simulator

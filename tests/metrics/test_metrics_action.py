@@ -66,7 +66,7 @@ def test_empty_actions_are_no_zero_divergence():
     value = measured(evidence(probes=[bare]), "action_divergence")
     assert value.mean is None
     assert "no mean actions" in value.reason
-    assert not action.text_unused([bare])
+    assert action.text_note(evidence(probes=[bare])) == ""
 
 
 def test_a_policy_that_ignores_its_text_is_named():
@@ -76,6 +76,56 @@ def test_a_policy_that_ignores_its_text_is_named():
     assert value.note.startswith("text unused")
     hears_once = evidence(probes=[probe(), probe((1e-9, 0.0), condition="paraphrase")])
     assert measured(hears_once, "action_divergence").note == ""
+
+
+def a_start(*, contrast=("original",), collision=("original",), moved=0.3, trained=None):
+    """Probes without any divergence, and the rollouts of one start: an original that succeeds, and two variants."""
+    return evidence(
+        [
+            episode("original", reached=["original"]),
+            episode("contrast", tier="strict", slot="target", reached=contrast),
+            episode("collision", slot="target", reached=collision, moved=moved),
+        ],
+        probes=[probe(), probe(condition="collision"), probe(condition="paraphrase")],
+        trained=trained,
+    )
+
+
+def test_text_counts_as_unused_only_if_no_rollout_speaks_against_it():
+    note = action.text_note(a_start())
+    assert note.startswith("text unused")
+    assert "(paraphrases, contrasts, collisions)" in note
+    for proof in (a_start(contrast=["target"]), a_start(contrast=[]), a_start(collision=[]), a_start(moved=0.0)):
+        note = action.text_note(proof)
+        assert note.startswith("actions at the stored observations do not depend on the words")
+        assert "policy with memory" in note
+        assert measured(proof, "action_divergence").note == note
+
+
+def test_a_deaf_policy_that_always_does_another_task_switches_by_accident():
+    episodes = [
+        episode("original", reached=["Toy-T1"]),
+        episode("contrast", tier="strict", variant="v", reached=["target"]),
+    ]
+    proof = evidence(episodes, probes=[probe()], trained={"v": "Toy-T1"})
+    assert action.text_note(proof).startswith("text unused")
+    assert "memory" in action.text_note(dataclasses.replace(proof, trained={}))
+
+
+def test_starts_are_not_mixed():
+    """What differs between starts, stages and seeds is no use of words."""
+    episodes = [
+        episode(condition, reached=["original"] * (place == {}), tier="strict", **place)
+        for condition in ("original", "contrast")
+        for place in ({}, {"stage": 1}, {"seed": 1}, {"init_state": 1}, {"task": "Toy-T1"})
+    ]
+    assert action.text_note(evidence(episodes, probes=[probe()])).startswith("text unused")
+
+
+def test_no_note_where_paraphrases_alone_agree_or_densities_differ():
+    assert action.text_note(evidence(probes=[probe(condition="paraphrase")])) == ""
+    assert action.text_note(evidence(probes=[probe(densities=(1.0, 0.5))])) == ""
+    assert action.text_note(evidence(probes=[probe(densities=(1.0, 1.0))])).startswith("text unused")
 
 
 def test_only_the_last_stage_counts():

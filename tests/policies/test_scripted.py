@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gym_grounding_policies import _rotation as rotation
 from gym_grounding_policies import _skills as skills
-from gym_grounding_policies._pick_place import ATTEMPTS, Progress, step
+from gym_grounding_policies._pick_place import ATTEMPTS, Progress, seen, step
 from gym_grounding_policies.scripted import DEAF, LISTENING, Deaf, Listening, has_skill, meanings
 
 from gym_grounding import make, manifest
@@ -52,6 +52,7 @@ def on(thing, place):
 
 def an_observation():
     row = {"robot0_eef_pos": np.array([-0.207, 0.002, 1.179]), "robot0_eef_quat": np.array([0.9996, 0, -0.0277, 0])}
+    row |= {"robot0_gripper_qpos": np.array([0.0387, -0.0387]), "robot0_gripper_qvel": np.zeros(2)}
     for name, (position, quaternion) in POSES.items():
         row[f"{name}_pos"], row[f"{name}_quat"] = np.array(position), np.array(quaternion)
     return row
@@ -73,6 +74,7 @@ class Puppet:
         turned = rotation.product(np.append(half, 1.0), self.row["robot0_eef_quat"])
         self.row["robot0_eef_quat"] = turned / np.linalg.norm(turned)
         self.closing = max(0, self.closing + 1) if action[6] > 0 else min(0, self.closing - 1)
+        self.move_fingers(0.003 if action[6] > 0 else 0.0395)
         if self.closing == 10:
             near = [name for name in skills.SHAPES if self._reachable(name)]
             self.held = near[0] if near else None
@@ -81,6 +83,12 @@ class Puppet:
             self.held = None
         if self.held:
             self.row[f"{self.held}_pos"] += move
+
+    def move_fingers(self, goal):
+        at = self.row["robot0_gripper_qpos"][0]
+        move = np.clip(goal - at, -0.005, 0.005)
+        self.row["robot0_gripper_qpos"] = np.array([at + move, -at - move])
+        self.row["robot0_gripper_qvel"] = 20 * np.array([move, -move])
 
     def _reachable(self, name):
         """Whether the fingers are at the object, and close across it: radially at a rim, else along its narrow side."""
@@ -241,6 +249,13 @@ def test_observations_without_poses_are_refused():
         LISTENING.act(seen, state)
 
 
+def test_without_memory_it_needs_the_fingers_too():
+    state = LISTENING.start(["put the bowl on the plate"], [0])
+    seen = {key: value[None] for key, value in an_observation().items() if key != "robot0_gripper_qpos"}
+    with pytest.raises(PolicyError, match=r"lacks robot0_gripper_qpos"):
+        LISTENING.mean_action(seen, state)
+
+
 def test_observations_are_not_written_to():
     row = an_observation()
     before = {key: value.copy() for key, value in row.items()}
@@ -266,6 +281,63 @@ def test_every_pair_is_brought_to_its_place_and_left(thing, place):
     assert puppet.held is None
     assert puppet.row["robot0_eef_pos"][2] > puppet.row[f"{thing}_pos"][2] + 0.1
     assert action.tolist() == [0, 0, 0, 0, 0, 0, -1]
+
+
+@pytest.mark.parametrize("thing", [BOWL, CHEESE, BOTTLE, PLATE])
+@pytest.mark.parametrize("place", [STOVE, CABINET, FRONT, PLATE, BOWL, None])
+def test_one_observation_tells_the_phase(thing, place):
+    skill = skills.skill_for(Goal((Predicate("lifted", (thing,)),)) if place is None else on(thing, place))
+    if skill is None:
+        return
+    alike = {  # while the fingers press, or open before they move, one observation cannot tell what comes next
+        "close": {"close", "lift"},
+        "lift": {"lift", "close"},
+        "open": {"open", "leave"},
+        "leave": {"leave", "done"},
+    }
+    puppet, progress, phases = Puppet(), Progress(), set()
+    for _ in range(300):
+        answer, guess = step(skill, puppet.row, seen(skill, puppet.row))
+        action, progress = step(skill, puppet.row, progress)
+        just_risen = {"lift"} if progress.phase == "carry" and progress.count == 1 else set()
+        assert guess.phase in alike.get(progress.phase, {progress.phase}) | just_risen
+        if guess.phase == progress.phase and progress.phase in ("reach", "carry", "done"):
+            assert np.allclose(answer, action, atol=0.03)  # where a lift began is taken to be the table
+        phases.add(guess.phase)
+        puppet.step(action)
+    assert phases >= ({"reach", "close", "carry"} if place is None else {"reach", "close", "carry", "open", "done"})
+
+
+def test_the_mean_action_diverges_once_the_object_is_held_and_once_it_lies():
+    def answers():
+        observations = {key: np.stack([value] * 3) for key, value in puppet.row.items()}
+        return LISTENING.mean_action(observations, LISTENING.start(texts, [0, 0, 0]))
+
+    texts = ["put the bowl on the stove", "put the bowl on the plate", "put the wine bottle on top of the cabinet"]
+    puppet, progress = Puppet(), Progress()
+    stove, plate, bottle = answers()
+    assert np.array_equal(stove, plate)
+    assert not np.array_equal(stove, bottle)
+    while progress.phase != "done":
+        action, progress = step(skills.skill_for(on(BOWL, STOVE)), puppet.row, progress)
+        if progress.phase == "carry" and progress.count == 10:
+            stove, plate, bottle = answers()
+            assert np.allclose(stove, action)
+            assert np.linalg.norm(stove - plate) > 0.5
+            assert bottle[6] == -1.0  # lets go of the bowl
+        puppet.step(action)
+    stove, plate, _ = answers()
+    assert stove.tolist() == [0, 0, 0, 0, 0, 0, -1]
+    assert np.abs(plate[:3]).max() > 0.5
+
+
+def test_the_mean_action_takes_nothing_but_the_skill_from_the_state():
+    observations = {key: value[None] for key, value in an_observation().items()}
+    (fresh,) = LISTENING.start(["put the bowl on the stove"], [0])
+    later = dataclasses.replace(fresh, progress=Progress("close", 3))
+    answers = [LISTENING.mean_action(observations, (state,)) for state in (fresh, later)]
+    assert np.array_equal(*answers)
+    assert not np.array_equal(answers[1], LISTENING.act(observations, (later,))[0])
 
 
 def test_lifting_holds_the_object_up_to_the_end():
