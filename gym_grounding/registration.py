@@ -15,8 +15,6 @@ from gym_grounding.wrappers import Instruction, compose, environment_id
 
 ENTRY_POINT = "gym_grounding.registration:make"
 """A string, so that specs survive JSON and other processes."""
-ENV_KWARGS = ("observation", "image_size", "orientation", "settle_steps", "horizon", "stop", "render_mode")
-"""What ``gym.make(id, ...)`` may be told beside the id."""
 
 _DEFAULTS = SceneSettings()
 

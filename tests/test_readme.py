@@ -1,5 +1,6 @@
 """What the README says is run as it stands, and what it names is there."""
 
+import inspect
 import os
 import re
 import shlex
@@ -11,7 +12,7 @@ import gymnasium
 import pytest
 
 from gym_grounding import ContinualSchedule, cli
-from gym_grounding.registration import ENV_KWARGS
+from gym_grounding.registration import make
 from gym_grounding.store import RunStore
 from gym_grounding.testing import TOY_REGISTRY
 
@@ -106,7 +107,7 @@ def test_the_keys_of_info_are_those_of_the_table(toy_ids):
 def test_keywords_of_make_are_those_of_the_text(toy_ids):
     (paragraph,) = (part for part in README.split("\n\n") if part.startswith("`gym.make` takes"))
     words = set(re.findall(r"`(\w+)`", paragraph.split(";")[0]))
-    assert set(ENV_KWARGS) - {"render_mode"} <= words
+    assert set(inspect.signature(make).parameters) - {"variant", "registry", "render_mode"} <= words
     env = gymnasium.make(toy_ids[0])
     settings = env.unwrapped.settings
     defaults = {"image_size": settings.image_size, "horizon": env.get_wrapper_attr("horizon")}

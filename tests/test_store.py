@@ -58,7 +58,7 @@ def run(tmp_path):
         for init_state in (2, 0, 1):
             store.add_episode(episode(init_state))
         store.add_error(error(7))
-        store.add_probe(probe())
+        store.add_probes([probe()])
     return tmp_path / "run"
 
 
@@ -87,7 +87,7 @@ def test_a_cell_is_recorded_once(run):
     with RunStore.create(run, HEADER) as store:
         assert not store.add_episode(episode(0, steps=99))
         assert store.episodes()[0].steps == 12
-        assert not store.add_probe(probe())
+        assert store.add_probes([probe()]) == 0
         assert len(store.probes()) == 1
 
 

@@ -112,12 +112,13 @@ def lost_slots(variant: Variant, task: Task) -> tuple[str, ...]:
     return tuple(slot for slot in SLOTS if slot != variant.slot and lost & vocabulary(getattr(task.slots, slot)))
 
 
-def without(variant: Variant, **fields: str) -> tuple[Violation, ...]:
+def without(variant: Variant, reason: str, *fields: str) -> tuple[Violation, ...]:
     """One violation for each given field that the row has though its condition knows no such thing.
 
     Args:
         variant: the row.
-        fields: name of the field and the reason why it does not belong here.
+        reason: why they do not belong here.
+        fields: names of the fields.
     """
     values: dict[str, object] = {
         "goal": variant.goal,
@@ -128,11 +129,7 @@ def without(variant: Variant, **fields: str) -> tuple[Violation, ...]:
         "judged": variant.judged != "ever",
         **variant.details,
     }
-    return tuple(
-        Violation(name, "not_here", f"must be left out: {reason}")
-        for name, reason in fields.items()
-        if values.get(name)
-    )
+    return tuple(Violation(name, "not_here", f"must be left out: {reason}") for name in fields if values.get(name))
 
 
 def _normal(text: str) -> list[str]:

@@ -15,8 +15,8 @@ def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violati
     return (
         *_text.surface(variant),
         *_text.change(variant, task),
-        *_text.without(variant, goal=reason, tier=reason, tier_reason=reason, judged=reason, certificate=reason),
-        *_text.without(variant, kind="a collision has no type of wording"),
+        *_text.without(variant, reason, "goal", "tier", "tier_reason", "judged", "certificate"),
+        *_text.without(variant, "a collision has no type of wording", "kind"),
         *_absence(variant, scene),
     )
 

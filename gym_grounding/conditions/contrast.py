@@ -17,7 +17,7 @@ def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violati
         *_change(variant, task, scene),
         *_goal(variant, task),
         *_tier(variant, task),
-        *_text.without(variant, absent=reason, kind=reason),
+        *_text.without(variant, reason, "absent", "kind"),
     )
 
 

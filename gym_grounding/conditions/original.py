@@ -17,16 +17,7 @@ def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violati
         found.append(Violation("number", "not_unique", f"is {variant.number}; a task has one original"))
     reason = "an original changes nothing and is scored by its task's goal"
     found += _text.without(
-        variant,
-        goal=reason,
-        slot=reason,
-        tier=reason,
-        tier_reason=reason,
-        kind=reason,
-        judged=reason,
-        absent=reason,
-        changed=reason,
-        certificate=reason,
+        variant, reason, "goal", "slot", "tier", "tier_reason", "kind", "judged", "absent", "changed", "certificate"
     )
     return tuple(found)
 

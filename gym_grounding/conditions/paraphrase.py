@@ -22,15 +22,7 @@ def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violati
     found += _meaning(variant, task, scene)
     reason = "a paraphrase keeps the meaning and is scored by its task's goal"
     found += _text.without(
-        variant,
-        goal=reason,
-        slot=reason,
-        tier=reason,
-        tier_reason=reason,
-        judged=reason,
-        absent=reason,
-        changed=reason,
-        certificate=reason,
+        variant, reason, "goal", "slot", "tier", "tier_reason", "judged", "absent", "changed", "certificate"
     )
     return tuple(found)
 

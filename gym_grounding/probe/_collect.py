@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from gym_grounding import manifest as manifests
 from gym_grounding import registration
@@ -63,7 +64,7 @@ def collect(
     manifest = manifests.load(plan.registry)
     made = None if policy is None else PolicySource(policy, options).get(plan.stages[-1], plan.seeds[0])
     tasks = {}
-    for task in plan.tasks or plan.order:
+    for task in tqdm(plan.tasks or plan.order, unit="task", disable=None):
         (original,) = manifest.select(tasks=[task], conditions=["original"])
         moments = [
             moment for init_state in plan.init_states for moment in _moments(original, init_state, plan, made, every)

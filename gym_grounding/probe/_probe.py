@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption, PlanMismatch, PolicyError
@@ -53,7 +54,7 @@ def probe(
         _check_run(store, source, plan, manifest)
         work = _work(stored, plan, manifest)
         done, added = store.done_probes(), 0
-        for stage, seed, variant in work:
+        for stage, seed, variant in tqdm(work, unit="variant", disable=None):
             names = {name for name in stored[variant.task].names if (stage, variant.id, seed, name) not in done}
             if names:
                 records = probes_of(source.get(stage, seed), variant, stored[variant.task], manifest, stage, seed)

@@ -195,10 +195,6 @@ class RunStore:
                 for record in records
             )
 
-    def add_probe(self, record: ProbeRecord) -> bool:
-        """Commit a probe; False (and no change) if it is there already."""
-        return self.add_probes([record]) == 1
-
     def episodes(self) -> tuple[EpisodeRecord, ...]:
         """Every finished episode."""
         return self._records(EpisodeRecord, "episodes")
