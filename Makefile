@@ -41,7 +41,7 @@ $(VENV)/.base: pyproject.toml constraints.txt .ci/setup
 	@touch $@
 
 $(VENV)/.full: pyproject.toml constraints.txt .ci/setup
-	PYTHON="$(PYTHON)" .ci/setup "$(VENV)" ".[policies,dev]"
+	PYTHON="$(PYTHON)" .ci/setup "$(VENV)" ".[policies,audit,dev]"
 	@touch $@ $(VENV)/.base
 
 clean:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gym_grounding_policies.scripted import SUITE, Deaf, Listening, has_skill, meanings
 
-from gym_grounding import manifest
+from gym_grounding import conditions, manifest
 from gym_grounding.manifest import Manifest
 from gym_grounding.plan import Plan
 from gym_grounding.records import EpisodeRecord, ErrorRecord
@@ -32,7 +32,8 @@ def chosen(registry: Manifest, tasks: Sequence[int] | None, per_task: bool) -> l
     """A variant for every goal with a skill (in every task with ``per_task``), with that goal; originals first."""
     goals = meanings(registry, SUITE)
     found: dict[tuple[str, str], tuple[Variant, Goal]] = {}
-    for variant in sorted(registry.select(suite=SUITE), key=lambda variant: variant.condition != "original"):
+    rows = registry.select(suite=SUITE, conditions=conditions.standard())
+    for variant in sorted(rows, key=lambda variant: variant.condition != "original"):
         goal = goals[variant.instruction]
         if goal is None or not has_skill(goal):
             continue

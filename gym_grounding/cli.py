@@ -125,6 +125,11 @@ def words(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def conditions_of(text: str | None) -> tuple[str, ...] | None:
+    """Names of conditions written with commas; ``all`` names the controls too, None leaves the choice to the plan."""
+    return condition_modules.names() if text is not None and text.strip() == "all" else words(text)
+
+
 def options_of(pairs: tuple[str, ...]) -> dict[str, Any]:
     """KEY=VALUE pairs as keyword arguments; values are read as JSON where they are JSON, else as text."""
     options: dict[str, Any] = {}
@@ -150,21 +155,25 @@ PLAN_OPTIONS = (
         "comma is task 8 alone.",
     ),
     click.option("--tasks", help="Evaluate only these task numbers, such as 1,4,8."),
-    click.option("--conditions", help="Such as original,paraphrase; default: all."),
+    click.option(
+        "--conditions",
+        help=f"Such as original,paraphrase; default: {','.join(condition_modules.standard())}; all: the controls "
+        f"{','.join(condition_modules.controls())} too.",
+    ),
     click.option("--tiers", help=f"Of the contrasts: {','.join(TIERS)}; default: both."),
     click.option("--slots", help=f"Of contrasts and collisions: {','.join(SLOTS)}; default: all."),
     click.option("--init-states", default="0:20", show_default=True, help="Such as 0:20 or 0,7."),
     click.option("--seeds", default="0", show_default=True, help="Seeds of the policy, such as 0,1,2."),
     click.option("--stages", default="last", show_default=True, help="last, all, or positions such as 0:10."),
-    click.option("--every-stage", is_flag=True, help="Contrasts and collisions after every stage, not only the last."),
+    click.option("--every-stage", is_flag=True, help="All conditions after every stage, not some only the last."),
     click.option("--horizon", type=int, default=HORIZON, show_default=True, help="Policy steps per episode."),
     click.option(
         "--stop",
         type=click.Choice(STOPS),
         default=STOPS[0],
         show_default=True,
-        help="default: originals and paraphrases end at their goal, the others at the horizon; horizon: nothing ends "
-        "earlier; goal: all end at the goal that scores them.",
+        help="default: what the original goal scores (originals, paraphrases, ...) ends at it, the others at the "
+        "horizon; horizon: nothing ends earlier; goal: all end at the goal that scores them.",
     ),
     click.option(
         "--observation", type=click.Choice(OBSERVATIONS), help="Default: what the policy declares, or pixels."
@@ -202,7 +211,7 @@ def plan_of(observation: str | None, **given: Any) -> Plan:
         given["suite"],
         registry=given["registry"],
         order=order_of(given["order"]),
-        conditions=words(given["conditions"]),
+        conditions=conditions_of(given["conditions"]),
         tiers=words(given["tiers"]),
         slots=words(given["slots"]),
         tasks=None if tasks is None else numbers(tasks, "--tasks"),

@@ -14,7 +14,7 @@ from gym_grounding import adapters, manifest
 from gym_grounding.adapters import Observation, Scene
 from gym_grounding.errors import InvalidAction, InvalidOption
 from gym_grounding.plan import checked_settings
-from gym_grounding.types import SceneSettings
+from gym_grounding.types import SceneFacts, SceneSettings
 
 _DEFAULTS = SceneSettings()
 
@@ -39,8 +39,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     ## Starting State
     Stored initial state number ``options["init_state"]``. Without the option it is drawn from ``np_random``, so after
     ``reset(seed=s)`` it is a function of s alone, and later resets without a seed continue that draw. The start is
-    equal to the last bit for one (task, initial state), whatever the seed: the seed decides nothing else. The scene
-    settles for ``settle_steps`` control steps before the first observation.
+    equal to the last bit for one (task, initial state, ``joints``), whatever the seed: the seed decides nothing else.
+    The scene settles for ``settle_steps`` control steps before the first observation.
 
     ## Reward
     Always 0.0; see ``GoalReport``.
@@ -57,6 +57,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     - ``registry``: path of the registry file; None for the shipped one.
     - ``observation``, ``image_size``, ``orientation``: see ``types.SceneSettings``.
     - ``settle_steps``: None for the registry's own number.
+    - ``joints``: entity -> position of its one joint [m or rad] in which every episode starts, in place of the initial
+      state's own; None presets nothing. Such as ``{"flat_stove_1": 2.0}``: the stove's knob is turned.
     - ``render_mode``: ``rgb_array`` or None. ``gymnasium.make`` also takes ``human`` (a window, needs pygame) and
       ``rgb_array_list``: it lays its own wrapper around ``rgb_array``.
 
@@ -70,6 +72,7 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         manifest: the registry that was read.
         task: the task.
         settings: how the scene is opened and observed.
+        joints: the presets.
 
     Raises:
         UnknownName: no such task.
@@ -88,6 +91,7 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         orientation: str = _DEFAULTS.orientation,
         settle_steps: int | None = None,
         render_mode: str | None = None,
+        joints: Mapping[str, float] | None = None,
     ) -> None:
         self.manifest = manifest.load(registry)
         self.task = self.manifest.task(task)
@@ -98,6 +102,7 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
             raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'{hint}")
         self.render_mode = render_mode
         self._facts = self.manifest.scene_of(task)
+        self.joints = _checked_joints(joints, self._facts)
         self._adapter = adapters.get(self.manifest.adapter_name(task))
         self.metadata = {**self.metadata, "render_fps": self._adapter.fps}
         self.observation_space = self._adapter.observation_space(self._facts, self.settings)
@@ -121,7 +126,9 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
             tasks = {task.id: task for task in self.manifest.scene_tasks(self.task.scene)}
             self.scene = self._adapter.open(self._facts, tasks, self.settings)
         self._started = False
-        observation = self.scene.reset(self.task, self._init_state)
+        # Adapters without movable joints need not know of presets.
+        preset = {"joints": self.joints} if self.joints else {}
+        observation = self.scene.reset(self.task, self._init_state, **preset)
         self._started = True
         return observation, self._info()
 
@@ -177,6 +184,20 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         if options:
             raise InvalidOption(f"no reset option {', '.join(map(repr, options))}: the only one is 'init_state'")
         return int(chosen)
+
+
+def _checked_joints(joints: object, scene: SceneFacts) -> dict[str, float]:
+    if joints is None:
+        return {}
+    if not isinstance(joints, Mapping):
+        raise InvalidOption(f"joints is {joints!r}; give a mapping from an entity to the position of its joint")
+    for name, position in joints.items():
+        number = isinstance(position, int | float | np.integer | np.floating) and not isinstance(position, bool)
+        if not number or not np.isfinite(position):
+            raise InvalidOption(f"joints has {position!r} for {name!r}; give a finite position [m or rad]")
+    for name, problem in manifest.joint_problems(joints, scene):
+        raise InvalidOption(f"joints: {name!r} {problem}")
+    return {str(name): float(position) for name, position in joints.items()}
 
 
 def checked_action(action: object, space: spaces.Box) -> NDArray[np.float64]:

@@ -103,7 +103,9 @@ class Plan:
             registry: a registry file; None for the shipped one.
             order: index of one of ``LIBERO_ORDERS`` (0, the identity, for suites of any size), or the tasks themselves
                 in training order, as ids or task indices; some of the suite's tasks are enough.
-            conditions, tiers, slots: names; None for all.
+            conditions: names; None for those that hold the cells of a registry, ``conditions.standard()``. Control
+                conditions are evaluated only when they are named.
+            tiers, slots: names; None for all.
             tasks: ids or task indices; None for all of ``order``.
             init_states, seeds: numbers from 0.
             stages: ``last``, ``all``, or positions in ``order``.
@@ -121,7 +123,12 @@ class Plan:
         plan = cls(
             suite=suite,
             order=ids,
-            conditions=_names("conditions", "condition", conditions, condition_modules.names()),
+            conditions=_names(
+                "conditions",
+                "condition",
+                condition_modules.standard() if conditions is None else conditions,
+                condition_modules.names(),
+            ),
             tiers=_names("tiers", "tier", tiers, TIERS),
             slots=None if slots is None else _names("slots", "slot", slots, SLOTS),
             tasks=None if chosen is None else _in_order(chosen, ids),

@@ -40,8 +40,8 @@ class Cell:
 class EpisodeRecord:
     """One finished episode.
 
-    Goals are labelled ``original``, ``target`` (contrasts only) or, for the other tasks of the scene whose goals
-    differ from both, by task id. Steps count policy actions from 1; settling is not counted.
+    Goals are labelled ``original``, ``target`` (the variant's own, where it has another one) or, for the other tasks of
+    the scene whose goals differ from both, by task id. Steps count policy actions from 1; settling is not counted.
 
     Attributes:
         stage, variant, init_state, seed: the cell.
@@ -51,7 +51,7 @@ class EpisodeRecord:
         episode_seed: what ``Policy.start`` got.
         steps: policy steps taken.
         ended: ``terminated`` (a goal stopped it) or ``truncated`` (horizon).
-        success: by the goal that scores the variant; None for conditions that are not scored or a void goal.
+        success: by the goal that scores the variant; None for variants that nothing scores and for a void goal.
         first_held: label -> first step at which the goal held; absent when never or void.
         held_at_end: labels of the goals that held after the last step.
         void: labels of goals that already held right after settling; they never count.

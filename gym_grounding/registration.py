@@ -66,6 +66,9 @@ make.metadata = SceneEnv.metadata  # type: ignore[attr-defined]
 def register(path: str | Path | None = None) -> tuple[str, ...]:
     """Register every variant of a registry file with Gymnasium; doing it again changes nothing.
 
+    The shipped file is only scanned for its ids, since every import of the package registers them; it is read and
+    checked when the first environment is made. A file of your own is read and checked here.
+
     Args:
         path: the file; None for the shipped one.
 
@@ -75,14 +78,15 @@ def register(path: str | Path | None = None) -> tuple[str, ...]:
     Raises:
         RegistryError: the file is malformed, or one of its ids belongs to another file; then nothing is registered.
     """
-    registry = manifest.load(path)
+    version, variants = manifest.listing(path)
     where = {} if path is None else {"registry": str(Path(path).resolve())}
-    wanted = {environment_id(name, registry.version): {"variant": name, **where} for name in registry.variants}
+    wanted = {environment_id(name, version): {"variant": name, **where} for name in variants}
     for name, kwargs in wanted.items():
         known = gymnasium.registry.get(name)
         if known is not None and (known.entry_point, known.kwargs) != (ENTRY_POINT, kwargs):
             owner = known.kwargs.get("registry", "the shipped registry")
-            raise RegistryError(f"{registry.path}: the id {name} is already registered by {owner}; rename the suite")
+            file = path or manifest.default_path()
+            raise RegistryError(f"{file}: the id {name} is already registered by {owner}; rename the suite")
     for name, kwargs in wanted.items():
         if name not in gymnasium.registry:
             gymnasium.register(name, ENTRY_POINT, kwargs=kwargs)

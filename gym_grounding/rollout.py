@@ -256,7 +256,7 @@ class _Episode:
     def _record(self, ended: str, info: Mapping[str, Any]) -> EpisodeRecord:
         variant = self.variant
         tracker: GoalTracker = self.env.get_wrapper_attr("tracker")
-        scoring = conditions.get(variant.condition).scored_by
+        scoring = conditions.scored_by(variant)
         return EpisodeRecord(
             **dataclasses.asdict(self.cell),
             task=variant.task,

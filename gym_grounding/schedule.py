@@ -49,8 +49,9 @@ class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str
     ## Description
     Position t of the order is stage t. At stage t the policy has been trained on the tasks at positions 0 to t:
     ``training_task`` names the newest, ``training_env`` is its original environment. Evaluated is every cell (variant,
-    initial state, seed) of those tasks: originals and paraphrases at each stage, contrasts and collisions at the last
-    one (or at every one, see the arguments). ``cells`` lists them, and successive ``reset`` calls walk the same list.
+    initial state, seed) of those tasks: originals and paraphrases at each stage, contrasts, collisions and the named
+    controls at the last one (or at every one, see the arguments). ``cells`` lists them, and successive ``reset`` calls
+    walk the same list.
 
     The walk: ``reset()`` goes on to the next cell of the stage; after the last cell the walk starts again at the first,
     so that vector environments can go on (``cells_left`` counts what is left of it). ``reset(seed=s)`` begins the walk

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gym_grounding import adapters
 from gym_grounding.manifest import Manifest
-from gym_grounding.types import Goal, SceneSettings, Task
+from gym_grounding.types import Goal, SceneSettings, Task, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StartCount:
 
 
 def count_starts(manifest: Manifest, task: Task, init_states: Sequence[int]) -> tuple[StartCount, ...]:
-    """Open a task's scene and evaluate the goals of its original and contrasts in the given starts.
+    """Open a task's scene and evaluate the goals of its original, contrasts, swaps and reverse texts in given starts.
 
     Raises:
         InvalidOption: an initial state that the task does not have.
@@ -38,16 +38,18 @@ def count_starts(manifest: Manifest, task: Task, init_states: Sequence[int]) -> 
     goals = _goals(manifest, task)
     facts = manifest.scene_of(task.id)
     settings = SceneSettings(observation="state", settle_steps=manifest.settle)
-    counts = dict.fromkeys(goals, 0)
+    counts = dict.fromkeys((variant.id for variant, _ in goals), 0)
+    starts: dict[tuple[tuple[str, float], ...], list[tuple[str, Goal]]] = {}
+    for variant, goal in goals:
+        starts.setdefault(tuple(sorted(variant.joints.items())), []).append((variant.id, goal))
     scene = adapters.get(facts.adapter).open(facts, {task.id: task}, settings)
     with closing(scene):
-        for init_state in init_states:
-            scene.reset(task, init_state)
-            for variant, goal in goals.items():
-                counts[variant] += scene.holds(goal)
-    return tuple(
-        StartCount(variant, count, len(init_states), _recorded(manifest, variant)) for variant, count in counts.items()
-    )
+        for joints, watched in starts.items():
+            for init_state in init_states:
+                scene.reset(task, init_state, **({"joints": dict(joints)} if joints else {}))
+                for name, goal in watched:
+                    counts[name] += scene.holds(goal)
+    return tuple(StartCount(name, count, len(init_states), _recorded(manifest, name)) for name, count in counts.items())
 
 
 def disagreements(counts: Iterable[StartCount]) -> tuple[str, ...]:
@@ -60,9 +62,10 @@ def disagreements(counts: Iterable[StartCount]) -> tuple[str, ...]:
     )
 
 
-def _goals(manifest: Manifest, task: Task) -> dict[str, Goal]:
-    variants = manifest.select(tasks=[task.id], conditions=["original", "contrast"])
-    return {variant.id: variant.goal or task.goal for variant in variants}
+def _goals(manifest: Manifest, task: Task) -> list[tuple[Variant, Goal]]:
+    """Variants with a goal of their own, and the original for its task's goal, each with that goal."""
+    rows = manifest.select(tasks=[task.id])
+    return [(row, row.goal or task.goal) for row in rows if row.condition == "original" or row.goal is not None]
 
 
 def _recorded(manifest: Manifest, variant: str) -> int | None:

@@ -98,12 +98,15 @@ class SceneFacts:
         adapter: name of the adapter that opens it.
         problem: the adapter's class of scene, such as ``libero_tabletop_manipulation``.
         entities: by name, in file order.
+        background: nouns for what else the scene shows, such as ``shelf``; nothing of it can be a goal, nor be called
+            absent.
     """
 
     id: str
     adapter: str
     problem: str
     entities: Mapping[str, Entity]
+    background: tuple[str, ...] = ()
 
     def of_kind(self, *kinds: str) -> tuple[Entity, ...]:
         """Entities of the given kinds, in file order."""
@@ -165,11 +168,15 @@ class Variant:
         slot: the changed slot, or None.
         number: counts from 1 within (task, condition, slot).
         instruction: the text a policy receives.
-        goal: goal asked for by the instruction when it is a new one (contrasts); None otherwise.
+        goal: goal asked for by the instruction when it is its own (contrasts, swaps, reverse); None otherwise. Of a
+            described variant, which asks for what is so already, the goal that doing the opposite would reach.
         tier: ``strict`` or ``permissive`` (contrasts), None otherwise.
         tier_reason: why it is permissive; empty when strict.
         judged: ``ever`` (the goal counts when it held at some step) or ``end`` (it must hold at the last step).
         kind: type of the paraphrase (such as ``verb_synonym``), or empty.
+        described: no goal scores the variant, whatever its condition says; its behaviour is described.
+        joints: entity -> position of its one joint [m or rad] in which the episode starts instead of the initial
+            state's own.
         details: further provenance fields of the row, for reports only.
     """
 
@@ -184,6 +191,8 @@ class Variant:
     tier_reason: str = ""
     judged: str = "ever"
     kind: str = ""
+    described: bool = False
+    joints: Mapping[str, float] = field(default_factory=dict)
     details: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -33,8 +33,8 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
 
     ## Description
     At every step the registered goals of the scene are evaluated: the task's original goal, the goal that the variant's
-    instruction asks for (contrasts), and the other tasks' goals. A goal that holds right after settling is void for the
-    episode: it never counts.
+    instruction asks for where it is another one (contrasts, swaps, reverse), and the other tasks' goals. A goal that
+    holds right after settling is void for the episode: it never counts.
 
     ## Action Space
     That of the wrapped environment.
@@ -47,12 +47,13 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
 
     ## Reward
     1.0 on every step whose state satisfies the goal by which the variant is scored (LIBERO's own rule), else 0.0.
-    Always 0.0 for variants that no goal scores (collisions) and for a void goal.
+    Always 0.0 for variants that no goal scores (``conditions.scored_by``: collisions, null, negated, what is only
+    described) and for a void goal.
 
     ## Episode End
     Terminates, by ``stop``:
-    - ``default``: when the original goal is reached, for variants that it scores (original, paraphrase); all others run
-      to the horizon, so that original, target and other goals can all be seen.
+    - ``default``: when the original goal is reached, for variants that it scores (original, paraphrase, shuffled,
+      noise); all others run to the horizon, so that original, target and other goals can all be seen.
     - ``horizon``: never.
     - ``goal``: when the scoring goal is reached; for variants without one, when any registered goal is.
 
@@ -64,7 +65,7 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
     - ``variant`` (str): id of the variant.
     - ``original_goal`` (bool): the original goal holds now.
     - ``original_goal_step`` (int): first step at which it held; -1 when it has not, or is void.
-    - ``target_goal``, ``target_goal_step``: the same for the variant's own goal; only where it has one.
+    - ``target_goal``, ``target_goal_step``: the same for the variant's own goal; only where it has another one.
     - ``other_goals`` (str): ids of the other tasks whose goals hold now, separated by spaces.
     - ``is_success`` (bool): the scoring goal was reached so far (``judged: ever``) or holds now (``judged: end``); only
       where a goal scores the variant.
@@ -104,7 +105,7 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
                 f"{variant} belongs to {self.variant.task}; the scene is that of {self._base.task.id}"
             )
         self.horizon, self.stop = checked_horizon(horizon), checked_stop(stop)
-        self.scored_by = conditions.get(self.variant.condition).scored_by
+        self.scored_by = conditions.scored_by(self.variant)
         self.tracker = GoalTracker(registry.goals(variant))
         self.steps = 0
         self._others = tuple(label for label in self.tracker.goals if label not in ("original", "target"))
@@ -266,7 +267,7 @@ def compose(
     stop: str = STOPS[0],
     **scene: Any,
 ) -> Instruction:
-    """A variant's environment: its scene, its goals watched, its instruction shown.
+    """A variant's environment: its scene, started as the variant asks, its goals watched, its instruction shown.
 
     Args:
         variant: variant id.
@@ -275,7 +276,7 @@ def compose(
         scene: further arguments of ``SceneEnv``.
     """
     row = manifest.load(registry).variant(variant)
-    watched = GoalReport(SceneEnv(row.task, registry, **scene), variant, horizon, stop)
+    watched = GoalReport(SceneEnv(row.task, registry, joints=row.joints, **scene), variant, horizon, stop)
     return Instruction(watched, row.instruction)
 
 

@@ -127,8 +127,8 @@ def mini() -> dict[str, Any]:
                     "demonstrated": "pair",
                     "on_path": False,
                     "trained_goal_of": ["Mini-T1"],
-                    "true_initially": {"settled": 0, "of": 3, "physics": "mujoco 3.3.2"},
-                    "witness": {"found": True, "placement": "as_is", "physics": "mujoco 3.3.2"},
+                    "true_initially": {"raw": 0, "settled": 0, "tolerant": 0, "of": 3},
+                    "witness": {"found": True, "placement": "as_is", "state": 2, "original_true": False},
                 },
             ),
             variant(
@@ -164,6 +164,31 @@ def mini() -> dict[str, Any]:
             }
         ],
     }
+
+
+def controlled() -> dict[str, Any]:
+    """The small registry with rows of every control condition, and the types of its paraphrases fixed."""
+    data = mini()
+    preset = {"goal": [["turnoff", "lamp_1"]], "joints": {"lamp_1": 1.0}}
+    data["paraphrase_kinds"] = ["verb_synonym", "declarative"]
+    data["variants"] += [
+        variant(
+            "Mini-T0-Swap1",
+            "swap",
+            "put the cup on the pear",
+            number=1,
+            goal=[["on", "cup_1", "pear_1"]],
+            instruction_of="Mini-T1",
+        ),
+        variant("Mini-T0-Null", "null", ""),
+        variant("Mini-T0-Shuffled", "shuffled", "shelf cup the on put the"),
+        variant("Mini-T0-Negated", "negated", "do not put the cup on the shelf"),
+        variant("Mini-T0-Noise1", "noise", "put the cpu on the shelf", number=1, errors=1),
+        variant("Mini-T0-Noise2", "noise", "put the cpu on the shlf", number=2, errors=2),
+        variant("Mini-T2-Reverse1", "reverse", "turn off the lamp", number=1, **copy.deepcopy(preset)),
+        variant("Mini-T2-Reverse2", "reverse", "turn on the lamp", number=2, described=True, **copy.deepcopy(preset)),
+    ]
+    return data
 
 
 class _NoAliases(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):
@@ -210,8 +235,8 @@ def put(data: Any, path: str, value: object) -> None:
 
 
 def variant_at(name: str) -> str:
-    """Path of the variant row with this end of its id."""
-    return f"variants.{[row['id'] for row in mini()['variants']].index(f'Mini-{name}')}"
+    """Path of the variant row with this end of its id, in ``mini()`` (if it is no control) and ``controlled()``."""
+    return f"variants.{[row['id'] for row in controlled()['variants']].index(f'Mini-{name}')}"
 
 
 ORIGINAL, PARAPHRASE = variant_at("T0-Original"), variant_at("T0-Paraphrase1")

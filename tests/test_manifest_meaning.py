@@ -7,7 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mini_registry import LEFT, ORIGINAL, PARAPHRASE, TARGET, mini, parsed, put, refusals, variant_at
+from mini_registry import (
+    COLLISION,
+    LEFT,
+    ORIGINAL,
+    PARAPHRASE,
+    TARGET,
+    controlled,
+    mini,
+    parsed,
+    put,
+    refusals,
+    variant_at,
+)
 
 from gym_grounding import adapters
 from gym_grounding.errors import RegistryError
@@ -113,7 +125,7 @@ def test_near_copies_among_paraphrases_are_refused() -> None:
     put(data, variant_at("T0-Paraphrase2") + ".instruction", "please place the cup onto that shelf")
     assert refusals(data) == (
         "mini.yaml: Mini-T0-Paraphrase2: instruction: 'please place the cup onto that shelf' is a near copy of "
-        "Mini-T0-Paraphrase1, 'place the cup onto the shelf' (redundant)",
+        "Mini-T0-Paraphrase1, 'place the cup onto the shelf'; use other words (redundant)",
     )
 
 
@@ -129,6 +141,102 @@ def test_one_region_name_means_one_box() -> None:
         "mini.yaml: Mini-T0-ContrastRelation2: regions: desk_shelf_1_left: is another box than in "
         "Mini-T0-ContrastRelation1; choose another name",
     )
+
+
+def test_another_task_of_the_scene_may_have_another_box_of_that_name() -> None:
+    data = mini()
+    other = copy.deepcopy(data["variants"][int(LEFT.split(".")[1])])
+    other |= {
+        "id": "Mini-T1-ContrastRelation1",
+        "task": "Mini-T1",
+        "instruction": "put the cup to the left of the pear",
+    }
+    other["regions"][0]["ranges"] = [0.1, 0.1, 0.2, 0.3]
+    data["variants"].append(other)
+    boxes = {row.task: row.goal.regions for row in parsed(data).variants.values() if row.goal and row.goal.regions}
+    assert boxes["Mini-T0"] != boxes["Mini-T1"]
+
+
+def test_a_text_refused_for_one_slot_may_be_registered_for_another() -> None:
+    data = mini()
+    put(data, "dropped.0.task", "Mini-T0")
+    put(data, "dropped.0.slot", "object")
+    put(data, "dropped.0.instruction", "put the cup on the pear")
+    assert parsed(data).absent[0].slot == "object"
+
+
+def test_controls_may_share_a_text_that_means_the_same() -> None:
+    """A swap with a contrast, a described text with the original whose task it leaves as it is."""
+    book = parsed(controlled())
+    swap, contrast = book.variant("Mini-T0-Swap1"), book.variant("Mini-T0-ContrastTarget1")
+    assert (swap.instruction, swap.goal) == (contrast.instruction, contrast.goal)
+    assert book.variant("Mini-T2-Reverse2").instruction == book.variant("Mini-T2-Original").instruction
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        # a described text asks for the opposite of its goal, so what asks for that goal says something else
+        (
+            "T2-Reverse2",
+            {"instruction": "turn off the lamp"},
+            "instruction: 'turn off the lamp' is also the text of Mini-T2-Reverse1; texts of a task are different",
+        ),
+        (
+            "T2-Reverse1",
+            {"instruction": "turn on the lamp"},
+            "goal: 'turn on the lamp' is also the text of Mini-T2-Original, but their goals differ: turnoff(lamp_1) "
+            "and turnon(lamp_1); one sentence has one meaning",
+        ),
+        (
+            "T2-Reverse2",
+            {"goal": [["turnon", "lamp_1"]]},
+            "goal: 'turn on the lamp' is also the text of Mini-T2-Original, but their goals differ: none and "
+            "turnon(lamp_1); one sentence has one meaning",
+        ),
+        (
+            "T0-Negated",
+            {"instruction": "put the cup  on the PEAR"},
+            "instruction: 'put the cup  on the PEAR' is also the text of Mini-T0-ContrastTarget1; texts of a task are "
+            "different",
+        ),
+    ],
+)
+def test_other_texts_of_a_task_are_different(name: str, fields: dict[str, Any], message: str) -> None:
+    data = controlled()
+    for field, value in fields.items():
+        put(data, f"{variant_at(name)}.{field}", value)
+    assert f"mini.yaml: Mini-{name}: {message}" in refusals(data)
+
+
+def test_a_collision_shares_no_text_with_a_swap() -> None:
+    data = controlled()
+    put(data, f"{variant_at('T0-CollisionObject1')}.instruction", "put the cup on the pear")
+    found = refusals(data)
+    assert any("is also the text of Mini-T0-ContrastTarget1; texts of a task are different" in line for line in found)
+    put(data, variant_at("T0-ContrastTarget1"), ...)
+    message = "goal: 'put the cup on the pear' is also the text of Mini-T0-CollisionObject1, but their goals differ"
+    assert any(line.startswith(f"mini.yaml: Mini-T0-Swap1: {message}") for line in refusals(data))
+
+
+def test_paraphrase_kinds_are_fixed_only_where_the_file_says_so() -> None:
+    data = controlled()
+    put(data, f"{PARAPHRASE}.kind", "passive")
+    assert any("must be 'verb_synonym', the type of number 1 in paraphrase_kinds" in line for line in refusals(data))
+    put(data, "paraphrase_kinds", ...)
+    assert parsed(data).variant("Mini-T0-Paraphrase1").kind == "passive"
+
+
+def test_a_person_may_accept_a_paraphrase_that_a_check_of_its_meaning_refuses() -> None:
+    data = mini()
+    put(data, f"{PARAPHRASE}.instruction", "place the drinking vessel onto the shelf")
+    assert any("lost_entity" in line for line in refusals(data))
+    row = data["variants"][int(PARAPHRASE.split(".")[1])]
+    row |= {"audit": "manual", "audit_reason": "a drinking vessel is a cup, and the scene has no other"}
+    details = parsed(data).variant("Mini-T0-Paraphrase1").details
+    assert details == {"audit": "manual", "audit_reason": row["audit_reason"]}
+    row["instruction"] = "put a cup on the shelf"
+    assert any("redundant" in line for line in refusals(data)), "a near copy is no question of meaning"
 
 
 @pytest.mark.parametrize(
@@ -204,3 +312,24 @@ def test_ids_spell_their_fields_and_nothing_else() -> None:
     assert {name for name, _, _ in spelt if name.endswith("Paraphrase11")} == {"Mini-T0-Paraphrase11"}
     assert all(row.id == _meaning.spelled(row, _meaning.conditions.get(row.condition)) for row in rows)
     assert len({name for name, _, _ in spelt}) == len(spelt)
+
+
+def test_a_noun_is_trained_where_a_canonical_text_of_the_suite_has_it() -> None:
+    data = mini()
+    row = data["variants"][int(COLLISION.split(".")[1])]
+    row |= {
+        "id": "Mini-T3-CollisionTarget1",
+        "task": "Mini-T3",
+        "slot": "target",
+        "instruction": "put the cup on the lamp",
+    }
+    row |= {
+        "changed": {"from": "mat", "to": "lamp"},
+        "absent": {"kind": "entity", "noun": "lamp", "trained_noun": True},
+    }
+    assert parsed(data).variant("Mini-T3-CollisionTarget1").details["absent"] == row["absent"]
+    put(data, f"{COLLISION}.absent.trained_noun", False)
+    assert refusals(data) == (
+        "mini.yaml: Mini-T3-CollisionTarget1: absent.trained_noun: is false; must be true, since 'lamp' is in the "
+        "canonical text of Mini-T2",
+    )

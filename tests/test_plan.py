@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from gym_grounding import Plan, manifest
+from gym_grounding import Plan, conditions, manifest
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.plan import LIBERO_ORDERS, cell_id, episode_seed
 from gym_grounding.records import Cell
@@ -31,7 +31,7 @@ def test_defaults_fit_the_registry(toy, toy_registry):
     assert plan.tiers == ("strict", "permissive")
     assert (plan.stages, plan.seeds, plan.batch, plan.horizon, plan.stop) == ((5,), (0,), 1, 600, "default")
     assert plan.settings == SceneSettings(settle_steps=2)
-    assert {cell.variant for cell in plan.cells(toy)} == set(toy.variants)
+    assert {cell.variant for cell in plan.cells(toy)} == {row.id for row in toy.select(conditions=plan.conditions)}
     assert plan.registry == toy_registry
 
 
@@ -41,8 +41,24 @@ def test_shipped_suite_by_default():
     assert plan.init_states == tuple(range(20))
     assert plan.registry is None
     shipped = manifest.load()
-    assert len(plan.cells(shipped)) == 20 * len(shipped.select("LiberoGoal"))
+    assert len(plan.cells(shipped)) == 20 * len(shipped.select("LiberoGoal", conditions=conditions.standard()))
     assert plan.settings.settle_steps == shipped.settle
+
+
+def test_controls_are_evaluated_where_they_are_named_and_only_at_the_last_stage(make, toy):
+    plan = make(conditions=conditions.names(), stages="all")
+    assert set(plan.conditions) == set(conditions.names())
+    last = {cell.variant for cell in plan.cells(toy, 5)}
+    assert last == set(toy.variants)
+    earlier = {cell.variant for stage in range(5) for cell in plan.cells(toy, stage)}
+    assert {toy.variant(name).condition for name in earlier} == {"original", "paraphrase"}
+    alone = make(conditions=["null"])
+    assert {cell.variant for cell in alone.cells(toy)} == {"Toy-T0-Null", "Toy-T4-Null"}
+    assert {cell.variant for cell in make(conditions=["swap"], slots=["target"], tiers=["strict"]).cells(toy)} == {
+        "Toy-T0-Swap1",
+        "Toy-T0-Swap2",
+        "Toy-T1-Swap1",
+    }
 
 
 def test_cells_come_stage_by_stage_in_training_order(make, toy):
@@ -66,7 +82,7 @@ def test_every_cell_of_the_protocol_is_there_once(make, toy):
     order = (4, 0, 5, 2, 1, 3)
     plan = make(order=order, stages="all")
     expected = collections.Counter()
-    for variant in toy.variants.values():
+    for variant in toy.select(conditions=plan.conditions):
         position = order.index(int(variant.task[-1]))
         lasting = variant.condition in ("original", "paraphrase")
         for stage in range(position, 6) if lasting else [5]:

@@ -12,9 +12,18 @@ from gym_grounding.types import Goal, Predicate
 def test_every_goal_of_a_toy_task_is_counted(toy):
     counts = count_starts(toy, toy.task("Toy-T0"), (0, 1, 2))
     assert {one.variant for one in counts} == {
-        v.id for v in toy.select(tasks=["Toy-T0"], conditions=["original", "contrast"])
+        v.id for v in toy.select(tasks=["Toy-T0"], conditions=["original", "contrast", "swap"])
     }
     assert all(one.of == 3 for one in counts)
+
+
+def test_goals_of_preset_starts_are_counted_there(toy):
+    """Off is what the lamp is unless it is preset."""
+    counts = {one.variant: one.settled for one in count_starts(toy, toy.task("Toy-T2"), (0, 1))}
+    assert counts == {"Toy-T2-Original": 0, "Toy-T2-Reverse1": 0, "Toy-T2-Reverse2": 0}
+    row = dataclasses.replace(toy.variant("Toy-T2-Reverse1"), joints={})
+    bare = dataclasses.replace(toy, variants={**toy.variants, row.id: row})
+    assert {one.variant: one.settled for one in count_starts(bare, bare.task("Toy-T2"), (0, 1))}[row.id] == 2
 
 
 def with_goal(toy, goal):

@@ -17,11 +17,17 @@ Observation = dict[str, NDArray[Any]]
 class Scene(Protocol):
     """An open scene: one simulator, any task and goal that lives in it. No language in it."""
 
-    def reset(self, task: Task, init_state: int) -> Observation:
-        """Start an episode; a pure function of (task, init_state, settings), equal to the last bit.
+    def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
+        """Start an episode; a pure function of (task, init_state, joints, settings), equal to the last bit.
+
+        Args:
+            task: lives in this scene.
+            init_state: number of the stored initial state.
+            joints: entity with exactly one joint -> position [m or rad] in place of the initial state's own; it is set,
+                at rest, before the scene settles, and no later episode knows of it. Only passed when there are any.
 
         Raises:
-            InvalidOption: init_state outside ``range(task.init_states)``.
+            InvalidOption: init_state outside ``range(task.init_states)``, or a joint that cannot be preset.
         """
         ...
 

@@ -10,6 +10,7 @@ Frames: x to the front (towards the camera), y to the right, z up from the table
 Surprises:
     Gripper: +1 closes, -1 opens, 0 keeps it; only the sign counts, as in LIBERO.
     Initial states hang 2 cm above the table and fall in the first control step, so settling matters.
+    A joint is at 0 (shut, off) or 1 (open, on); a preset may be anything, and over 0.5 counts as open or on.
     An object in a drawer stays reachable from above, also when the drawer is shut.
     Pictures in ``raw`` orientation have their rows reversed, as LIBERO's have.
 """
@@ -88,12 +89,16 @@ class ToyScene:
         self._joints: dict[str, float] = {}
         self._boxes: dict[str, _Box] = {}
 
-    def reset(self, task: Task, init_state: int) -> Observation:
+    def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
         if not 0 <= init_state < task.init_states:
             raise InvalidOption(f"init_state {init_state} of {task.id}: choose 0 to {task.init_states - 1}")
         self._place(task.id, init_state)
         self._hand, self._closed, self._held, self._steps = [0.0, 0.0, HOVER], False, None, 0
         self._joints = {entity.name: 0.0 for entity in self._handles}
+        for name, position in (joints or {}).items():
+            if name not in self._joints:
+                raise InvalidOption(f"no joint {name!r} in this scene; it has {', '.join(self._joints) or 'none'}")
+            self._joints[name] = float(position)
         idle = np.zeros(4)
         for _ in range(self._settings.settle_steps):
             self._advance(idle)

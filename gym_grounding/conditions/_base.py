@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gym_grounding.types import SceneFacts, Task, Variant
@@ -28,6 +28,11 @@ def no_conflicts(variant: Variant, sibling: Variant) -> tuple[Violation, ...]:
     return ()
 
 
+def no_links(variant: Variant, task: Task, tasks: Mapping[str, Task]) -> tuple[Violation, ...]:
+    """No rule about other tasks."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """How one kind of instruction is checked, scheduled and scored.
@@ -37,11 +42,16 @@ class Condition:
         label: its part of an id, such as ``Contrast``.
         has_slot: a variant names the slot it changes.
         scored_by: ``original`` (the task's goal is success), ``target`` (the variant's own goal is) or None (behaviour
-            is described, never scored).
+            is described, never scored). ``conditions.scored_by`` says it of one variant.
         every_stage: evaluated after every stage, not only after the last.
-        per_task: how many variants a task should have (per slot if ``has_slot``); used to count cells.
+        per_task: how many variants a task should have (per slot if ``has_slot``), or for controls can have; one alone
+            has no number in its id.
         violations: (variant, task, scene) -> rules broken by the row; pure data, no simulator.
         conflicts: (variant, earlier sibling of the same task, condition and slot) -> rules broken by the pair.
+        links: (variant, task, all tasks of the file by id) -> rules broken in what the row says of other tasks.
+        control: stands outside the cells of a registry and is evaluated only where a plan names it.
+        shares_text: a variant may have the text of another condition's variant of its task if both ask for one goal.
+        own_start: its variants start elsewhere than the task's original, so episodes of both cannot be paired.
     """
 
     name: str
@@ -52,3 +62,7 @@ class Condition:
     per_task: int
     violations: Callable[[Variant, Task, SceneFacts], tuple[Violation, ...]]
     conflicts: Callable[[Variant, Variant], tuple[Violation, ...]] = no_conflicts
+    links: Callable[[Variant, Task, Mapping[str, Task]], tuple[Violation, ...]] = no_links
+    control: bool = False
+    shares_text: bool = False
+    own_start: bool = False

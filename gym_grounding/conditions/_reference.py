@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gym_grounding.conditions import _text
+from gym_grounding.conditions._base import Violation
 from gym_grounding.types import Entity, SceneFacts
 
 
@@ -31,6 +33,24 @@ def mentions(text: str, scene: SceneFacts) -> Mentions:
     )
 
 
+def added(text: str, canonical: str, scene: SceneFacts) -> Iterator[Violation]:
+    """Things, and parts of things, that the text may mean and the canonical text does not speak of."""
+    mine, original = mentions(text, scene), mentions(canonical, scene)
+    for name in sorted(mine.things - original.things):
+        message = f"may mean {name}, of which {canonical!r} does not speak; leave it out"
+        yield Violation("instruction", "other_entity", message)
+    for name in sorted(mine.parts - original.parts):
+        message = f"means {name}, of which {canonical!r} does not speak; leave it out"
+        yield Violation("instruction", "other_entity", message)
+
+
+def lost(text: str, canonical: str, scene: SceneFacts) -> Iterator[Violation]:
+    """Things of which the canonical text speaks and the text does not."""
+    for name in sorted(mentions(canonical, scene).things - mentions(text, scene).things):
+        names = ", ".join(scene.entities[name].names)
+        yield Violation("instruction", "lost_entity", f"does not speak of {name}; its names: {names}")
+
+
 def _mentioned(text: str, scene: SceneFacts) -> list[Entity]:
     by_name: dict[str, list[Entity]] = {}
     for entity in scene.entities.values():
@@ -40,15 +60,26 @@ def _mentioned(text: str, scene: SceneFacts) -> list[Entity]:
     longest = max((len(name.split()) for name in by_name), default=0)
     start = 0
     while start < len(words):
-        # The longest name wins: a "wine rack" is no "wine".
-        for length in range(min(longest, len(words) - start), 0, -1):
-            match = by_name.get(" ".join(words[start : start + length]))
-            if match is not None:
-                found += match
-                start += length - 1
-                break
-        start += 1
+        match, end = _longest(words, start, longest, by_name)
+        if words[end : end + 1] == ["of"]:
+            content, after = _longest(words, end + 1, longest, by_name)
+            shared = [entity for entity in match if entity in content]
+            # A "can of soup" is none of the other cans.
+            match, end = (shared, after) if shared else (match, end)
+        found += match
+        start = end
     return found
+
+
+def _longest(
+    words: list[str], start: int, longest: int, by_name: Mapping[str, list[Entity]]
+) -> tuple[list[Entity], int]:
+    """What the longest name at a word stands for (a "wine rack" is no "wine"), and the word after it."""
+    for length in range(min(longest, len(words) - start), 0, -1):
+        match = by_name.get(" ".join(words[start : start + length]))
+        if match is not None:
+            return match, start + length
+    return [], start + 1
 
 
 def _whole(entity: Entity, scene: SceneFacts) -> Entity:

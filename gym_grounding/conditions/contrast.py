@@ -8,16 +8,21 @@ from gym_grounding.conditions import _reference, _text
 from gym_grounding.conditions._base import Condition, Violation
 from gym_grounding.types import TIERS, Goal, SceneFacts, Task, Variant
 
+_LAX = "make the row permissive, with a tier_reason"
+_READINGS = ("raw", "settled", "tolerant")
+"""Ways in which a goal may already hold at the start; see ``manifest``."""
+
 
 def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violation, ...]:
     """Rules of a contrast: a declared slot really changes, the goal is another one, and the tier is earned."""
-    reason = "a contrast names things of the scene and has no type of wording"
+    own = ("slot", "changed", "goal", "tier", "tier_reason", "judged", "certificate")
     return (
         *_text.surface(variant),
         *_change(variant, task, scene),
         *_goal(variant, task),
         *_tier(variant, task),
-        *_text.without(variant, reason, "absent", "kind"),
+        *_certificate(variant),
+        *_text.only(variant, "a contrast names things of the scene and is scored by its goal", *own),
     )
 
 
@@ -40,13 +45,14 @@ def _goal(variant: Variant, task: Task) -> Iterator[Violation]:
         yield Violation("goal", "no_goal", "is missing; a contrast asks for something that the scene can show")
         return
     if goal == task.goal:
-        yield Violation("goal", "same_goal", f"is the original goal {goal.id}")
+        yield Violation("goal", "same_goal", f"is the original goal {goal.id}; ask for another one")
     elif variant.tier == "strict":
         mine, original = set(goal.all_of), set(task.goal.all_of)
         if mine < original:
-            yield Violation("goal", "implied", f"{goal.id} holds whenever the original {task.goal.id} does")
+            message = f"{goal.id} holds whenever the original {task.goal.id} does; {_LAX}"
+            yield Violation("goal", "implied", message)
         if mine > original:
-            yield Violation("goal", "extends", f"{goal.id} contains the original {task.goal.id}")
+            yield Violation("goal", "extends", f"{goal.id} contains the original {task.goal.id}; {_LAX}")
     if variant.judged != "end" and (_lifts(goal) or _certified(variant, "on_path") is True):
         message = "must be 'end': who does the original task passes through this goal"
         yield Violation("judged", "on_path", message)
@@ -62,21 +68,36 @@ def _tier(variant: Variant, task: Task) -> Iterator[Violation]:
         if variant.tier_reason:
             yield Violation("tier_reason", "not_here", "must be left out: a strict row breaks no rule")
         for slot in _text.lost_slots(variant, task):
-            yield Violation("changed", "several_slots", f"also drops words of the {slot}; not strict")
+            yield Violation("changed", "several_slots", f"also drops words of the {slot}; {_LAX}")
         yield from _unearned(variant)
 
 
 def _unearned(variant: Variant) -> Iterator[Violation]:
     """What the certificate says against the strict tier."""
     if _certified(variant, "on_path") is True:
-        yield Violation("certificate.on_path", "on_path", "is true; not strict")
+        yield Violation("certificate.on_path", "on_path", f"is true; {_LAX}")
     support = _certified(variant, "support")
     if support in ("reversed", "added_predicate"):
-        yield Violation("certificate.support", str(support), f"is {support}; not strict")
+        yield Violation("certificate.support", str(support), f"is {support}; {_LAX}")
     initially = _certified(variant, "true_initially")
-    if isinstance(initially, dict) and initially["settled"]:
-        message = f"holds in {initially['settled']} of {initially['of']} initial states; not strict"
-        yield Violation("certificate.true_initially", "already_true", message)
+    if isinstance(initially, dict):
+        for name in _READINGS:
+            if initially.get(name):
+                message = f"holds in {initially[name]} of {initially['of']} initial states ({name}); {_LAX}"
+                yield Violation("certificate.true_initially", "already_true", message)
+
+
+def _certificate(variant: Variant) -> Iterator[Violation]:
+    """What a certificate must hold, if there is one, and what it must not say."""
+    if "certificate" in variant.details:
+        for name in ("support", "demonstrated", "on_path"):
+            if _certified(variant, name) is None:
+                message = "is missing; measure it, or leave the whole certificate out"
+                yield Violation(f"certificate.{name}", "not_certified", message)
+    initially = _certified(variant, "true_initially")
+    if isinstance(initially, dict) and initially["settled"] == initially["of"]:
+        message = f"holds in all {initially['of']} initial states after settling, so nobody can reach it; drop the row"
+        yield Violation("certificate.true_initially", "always_true", message)
 
 
 def _lifts(goal: Goal) -> bool:

@@ -13,13 +13,9 @@ def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violati
     if variant.instruction != task.instruction:
         message = f"is {variant.instruction!r}; must be the task's own {task.instruction!r}"
         found.append(Violation("instruction", "not_canonical", message))
-    if variant.number != 1:
-        found.append(Violation("number", "not_unique", f"is {variant.number}; a task has one original"))
+    found += _text.single(variant)
     reason = "an original changes nothing and is scored by its task's goal"
-    found += _text.without(
-        variant, reason, "goal", "slot", "tier", "tier_reason", "kind", "judged", "absent", "changed", "certificate"
-    )
-    return tuple(found)
+    return (*found, *_text.only(variant, reason))
 
 
 CONDITION = Condition(

@@ -6,7 +6,7 @@ fails on others only once the objects touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gym_grounding.manifest._report import no_such
 from gym_grounding.types import Entity, Goal, Predicate, Region, SceneFacts
@@ -74,6 +74,17 @@ def region_problems(goal: Goal, scene: SceneFacts) -> Iterator[str]:
             yield f"{region.name}: no literal of the goal names it"
         seen.add(region.name)
         yield from _box_problems(region)
+
+
+def joint_problems(joints: Mapping[str, float], scene: SceneFacts) -> Iterator[tuple[str, str]]:
+    """What is wrong with presets of joints in a scene, each with the name that it is about."""
+    movable = [entity.name for entity in scene.entities.values() if entity.joints == 1]
+    for name in joints:
+        entity = scene.entities.get(name)
+        if entity is None:
+            yield name, f"is not in the scene: {no_such('entity', name, scene.entities)}"
+        elif entity.joints != 1:
+            yield name, f"has {entity.joints} joints; preset things with exactly one: {', '.join(movable) or 'none'}"
 
 
 def _box_problems(region: Region) -> Iterator[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from gym_grounding.errors import RegistryError
-from gym_grounding.manifest import _source
 from gym_grounding.manifest._manifest import Manifest
-from gym_grounding.manifest._meaning import check
 from gym_grounding.manifest._report import Report
-from gym_grounding.manifest._shape import shape
+from gym_grounding.manifest._scan import Listing, scan
 
 _FILE = "registry.yaml"
 _CACHE: dict[tuple[str, str], Manifest] = {}
@@ -42,16 +43,27 @@ def load(path: Path | str | None = None) -> Manifest:
         RegistryError: the file cannot be read, is malformed or says something untrue. ``problems`` has one line for
             each thing that is wrong.
     """
-    where = default_path() if path is None else Path(path)
-    try:
-        raw = where.read_bytes()
-    except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise RegistryError(f"{where}: cannot be read ({reason}); name a registry file") from error
+    where, raw = _read(path)
     key = (str(where), hashlib.sha256(raw).hexdigest())
     if key not in _CACHE:
         _CACHE[key] = parsed(raw, str(where))
     return _CACHE[key]
+
+
+def listing(path: Path | str | None = None) -> Listing:
+    """Version and variant ids of a registry file.
+
+    The shipped file (None) is only scanned for them, so that the package is imported fast; what else it says is
+    checked when it is first loaded. Any other file is loaded.
+
+    Raises:
+        RegistryError: as ``load``; of the shipped file only if it cannot be scanned.
+    """
+    found = scan(_read(None)[1]) if path is None else None
+    if found is not None:
+        return found
+    manifest = load(path)
+    return Listing(manifest.version, tuple(manifest.variants))
 
 
 def problems(path: Path | str | None = None) -> tuple[str, ...]:
@@ -61,6 +73,25 @@ def problems(path: Path | str | None = None) -> tuple[str, ...]:
     except RegistryError as error:
         return error.problems
     return ()
+
+
+def totals(raw: bytes, file: str = "registry") -> dict[str, dict[str, object]]:
+    """What ``counts`` would have to say of each suite of a file, and of ``all`` together.
+
+    Args:
+        raw: contents of the file; its rows need not agree with each other.
+        file: its path, for messages.
+
+    Raises:
+        RegistryError: malformed YAML, or rows of the wrong form.
+    """
+    from gym_grounding.manifest import _meaning, _shape, _source
+
+    report = Report(file)
+    content = _shape.shape(_source.parse(raw, file), report)
+    if report.problems:
+        raise report.error()
+    return {suite: _meaning.totals(suite, content) for suite in (*content.suites, _meaning.ALL)}
 
 
 def parsed(raw: bytes, file: str) -> Manifest:
@@ -73,9 +104,13 @@ def parsed(raw: bytes, file: str) -> Manifest:
     Raises:
         RegistryError: as ``load``.
     """
+    # Imported here because only a load needs them, and the import of the package does not load.
+    from gym_grounding.manifest import _meaning, _shape, _source
+
     report = Report(file)
-    content = shape(_source.parse(raw, file), report)
-    check(content, report)
+    with _no_collection():
+        content = _shape.shape(_source.parse(raw, file), report)
+        _meaning.check(content, report)
     if report.problems:
         raise report.error()
     return Manifest(
@@ -89,3 +124,27 @@ def parsed(raw: bytes, file: str) -> Manifest:
         variants=content.variants,
         absent=tuple(content.absent),
     )
+
+
+def _read(path: Path | str | None) -> tuple[Path, bytes]:
+    where = default_path() if path is None else Path(path)
+    try:
+        return where, where.read_bytes()
+    except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise RegistryError(f"{where}: cannot be read ({reason}); name a registry file") from error
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keeps the garbage collector from walking, again and again, the many small objects that a load makes.
+
+    It takes a third of the time without it; nothing of what is made refers back to what holds it.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -8,10 +8,22 @@ from typing import TypeVar
 
 from gym_grounding import conditions as known_conditions
 from gym_grounding.errors import UnknownName
-from gym_grounding.manifest._shape import SuiteInfo
 from gym_grounding.types import SLOTS, TIERS, Absent, Goal, SceneFacts, Task, Variant
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteInfo:
+    """What a suite's tasks have in common.
+
+    Attributes:
+        adapter: name of the adapter that opens its scenes.
+        source: the adapter's own name of the suite, such as ``libero_goal``.
+    """
+
+    adapter: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +141,8 @@ class Manifest:
     def goals(self, variant: str) -> dict[str, Goal]:
         """Goals to watch in an episode of a variant, by label.
 
-        ``original`` is the task's own; ``target`` the variant's, if it has one; then, under its task id, the goal of
-        every other task of the scene that equals neither.
+        ``original`` is the task's own; ``target`` the variant's, if it has another one; then, under its task id, the
+        goal of every other task of the scene that equals neither.
 
         Raises:
             UnknownName: no such variant.
@@ -138,7 +150,7 @@ class Manifest:
         row = self.variant(variant)
         task = self.tasks[row.task]
         goals = {"original": task.goal}
-        if row.goal is not None:
+        if row.goal is not None and row.goal != task.goal:
             goals["target"] = row.goal
         own = set(goals.values())
         others = {other.id: other.goal for other in self.scene_tasks(task.scene) if other.goal not in own}

@@ -6,18 +6,21 @@ import functools
 import importlib.util
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from gym_grounding import conditions
 from gym_grounding.conditions import Condition, Violation
-from gym_grounding.manifest._goals import entity_problems, goal_problems, region_problems
+from gym_grounding.manifest._goals import entity_problems, goal_problems, joint_problems, region_problems
 from gym_grounding.manifest._report import Report, no_such, shown
 from gym_grounding.manifest._shape import Content
 from gym_grounding.manifest._source import Table
 from gym_grounding.types import SLOTS, TIERS, Absent, Region, Task, Variant
 
 ORIGINAL = "original"
+ALL = "all"
+"""In ``counts``, all suites together."""
+_Text: TypeAlias = tuple[str, str, str | None, str]
 _Boxes: TypeAlias = dict[tuple[str, str], tuple[Region, str]]
 
 
@@ -46,7 +49,7 @@ def check(content: Content, report: Report) -> None:
     _check_suites(content, report)
     _check_tasks(content, report)
     _check_variants(content, report)
-    texts = {(row.task, row.condition, row.instruction): row.id for row in content.variants.values()}
+    texts = {(row.task, row.condition, row.slot, row.instruction): row.id for row in content.variants.values()}
     for absent in content.absent:
         _check_absent(absent, texts, content, report)
     for suite, table in content.counts.items():
@@ -76,6 +79,7 @@ def _check_suites(content: Content, report: Report) -> None:
 
 
 def _check_tasks(content: Content, report: Report) -> None:
+    originals = {row.task for row in content.variants.values() if row.condition == ORIGINAL}
     for task in content.tasks.values():
         if task.suite not in content.suites and task.suite not in content.spoilt:
             report.add(task.id, "suite", no_such("suite", task.suite, content.suites))
@@ -87,35 +91,75 @@ def _check_tasks(content: Content, report: Report) -> None:
                 report.add(task.id, "goal", problem)
         elif task.scene not in content.spoilt:
             report.add(task.id, "scene", no_such("scene", task.scene, content.scenes))
-        originals = [row for row in content.variants.values() if (row.task, row.condition) == (task.id, ORIGINAL)]
-        if not originals and not content.spoilt:
+        if task.id not in originals and not content.spoilt:
             report.add(task.id, "", f"has no original; add a variant {task.id}-Original with the canonical text")
 
 
 def _check_variants(content: Content, report: Report) -> None:
-    texts: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], list[Variant]] = {}
     siblings: dict[tuple[str, str, str | None], list[Variant]] = {}
     boxes: _Boxes = {}
     for variant in content.variants.values():
         task = content.tasks.get(variant.task)
         if task is None and variant.task not in content.spoilt:
             report.add(variant.id, "task", no_such("task", variant.task, content.tasks))
-        same = texts.setdefault((variant.task, " ".join(variant.instruction.casefold().split())), variant.id)
-        if same != variant.id:
-            report.add(variant.id, "instruction", f"{shown(variant.instruction)} is also the text of {same}")
         condition = _conditions().get(variant.condition)
         if condition is None:
             report.add(variant.id, "condition", no_such("condition", variant.condition, _conditions()))
             continue
+        _check_text(variant, texts, content, report)
         if variant.id != spelled(variant, condition):
             report.add(variant.id, "id", f"must spell task, condition, slot and number: {spelled(variant, condition)}")
+        if condition.name == "paraphrase":
+            _check_kind(variant, content.paraphrase_kinds, report)
         family = siblings.setdefault((variant.task, variant.condition, variant.slot), [])
         _report(variant, (found for sibling in family for found in condition.conflicts(variant, sibling)), report)
         family.append(variant)
+        if task is not None and variant.details.get("instruction_of") not in content.spoilt:
+            _report(variant, condition.links(variant, task, content.tasks), report)
         if task is not None and task.scene in content.scenes:
             _report(variant, condition.violations(variant, task, content.scenes[task.scene]), report)
             _check_goal(variant, task, content, report)
             _check_boxes(variant, task, boxes, report)
+            _check_noun(variant, task, content, report)
+            for name, problem in joint_problems(variant.joints, content.scenes[task.scene]):
+                report.add(variant.id, f"joints.{name}", problem)
+
+
+def _check_text(
+    variant: Variant, texts: dict[tuple[str, str], list[Variant]], content: Content, report: Report
+) -> None:
+    """Texts of a task are different, but that some conditions may share one where it asks for the same goal."""
+    known = texts.setdefault((variant.task, " ".join(variant.instruction.casefold().split())), [])
+    for other in known:
+        if variant.condition == other.condition or not any(
+            _conditions()[row.condition].shares_text for row in (variant, other)
+        ):
+            message = f"{shown(variant.instruction)} is also the text of {other.id}; texts of a task are different"
+            report.add(variant.id, "instruction", message)
+            break
+        if (task := content.tasks.get(variant.task)) is None:
+            continue
+        mine, theirs = (conditions.asked(row, task) for row in (variant, other))
+        # What is only described asks for what is so already, of which its goal is the opposite.
+        described = next((row for row in (variant, other) if row.described), None)
+        if mine != theirs if described is None else described.goal in (mine, theirs):
+            goals = " and ".join(goal.id if goal else "none" for goal in (mine, theirs))
+            message = f"{shown(variant.instruction)} is also the text of {other.id}, but their goals differ: {goals}"
+            report.add(variant.id, "goal", f"{message}; one sentence has one meaning")
+            break
+    known.append(variant)
+
+
+def _check_kind(variant: Variant, kinds: Sequence[str], report: Report) -> None:
+    """Where a file fixes the type of each paraphrase number, the row has that type."""
+    if not kinds:
+        return
+    if variant.number > len(kinds):
+        report.add(variant.id, "number", f"is {variant.number}; paraphrase_kinds has {len(kinds)} types")
+    elif variant.kind != kinds[variant.number - 1]:
+        must = f"must be {kinds[variant.number - 1]!r}, the type of number {variant.number} in paraphrase_kinds"
+        report.add(variant.id, "kind", f"is {variant.kind!r}; {must}")
 
 
 def _report(variant: Variant, violations: Iterable[Violation], report: Report) -> None:
@@ -135,20 +179,39 @@ def _check_goal(variant: Variant, task: Task, content: Content, report: Report) 
     if isinstance(certificate, dict):
         tasks = content.tasks.values()
         truth = [other.id for other in tasks if other.scene == task.scene and other.goal == variant.goal]
-        if sorted(certificate["trained_goal_of"]) != sorted(truth):
-            message = f"is {list(certificate['trained_goal_of'])}; in this scene the goal is that of {truth}"
+        said = certificate["trained_goal_of"]
+        if sorted(said) != sorted(truth) and (said or variant.condition == "contrast"):
+            message = f"is {list(said)}; in this scene the goal is that of {truth}"
             report.add(variant.id, "certificate.trained_goal_of", message)
 
 
 def _check_boxes(variant: Variant, task: Task, boxes: _Boxes, report: Report) -> None:
-    """One name means one box in a scene, since the scene is compiled once for all its variants."""
+    """One name means one box in a task, whose things stand where they do in its initial states."""
     for region in variant.goal.regions if variant.goal else ():
-        first, owner = boxes.setdefault((task.scene, region.name), (region, variant.id))
+        first, owner = boxes.setdefault((task.id, region.name), (region, variant.id))
         if first != region:
             report.add(variant.id, "regions", f"{region.name}: is another box than in {owner}; choose another name")
 
 
-def _check_absent(absent: Absent, texts: Mapping[tuple[str, str, str], str], content: Content, report: Report) -> None:
+def _check_noun(variant: Variant, task: Task, content: Content, report: Report) -> None:
+    """Whether the noun of an absent thing was trained is read off the canonical texts of the suite."""
+    absent = variant.details.get("absent")
+    if not isinstance(absent, dict) or "noun" not in absent:
+        return
+    noun = " ".join(str(absent["noun"]).casefold().split())
+    forms = {noun, noun.removesuffix("s")}  # "both baskets" is trained where one basket is
+    owners = [
+        other.id
+        for other in content.tasks.values()
+        if other.suite == task.suite and any(f" {form} " in f" {other.instruction.casefold()} " for form in forms)
+    ]
+    if absent["trained_noun"] != bool(owners):
+        said = f"is {str(bool(absent['trained_noun'])).lower()}; must be {str(bool(owners)).lower()}"
+        where = f"in the canonical text of {', '.join(owners)}" if owners else "in no canonical text of the suite"
+        report.add(variant.id, "absent.trained_noun", f"{said}, since {noun!r} is {where}")
+
+
+def _check_absent(absent: Absent, texts: Mapping[_Text, str], content: Content, report: Report) -> None:
     place = f"{absent.task} {absent.condition} {absent.slot or ''}".rstrip()
     place = f"dropped {place} {shown(absent.instruction)}" if absent.instruction else f"unavailable {place}"
     task = content.tasks.get(absent.task)
@@ -159,7 +222,11 @@ def _check_absent(absent: Absent, texts: Mapping[tuple[str, str, str], str], con
     elif _conditions()[absent.condition].has_slot != (absent.slot is not None):
         state = "is missing" if absent.slot is None else f"is {absent.slot!r}; must be left out"
         report.add(place, "slot", f"{state} in a cell of condition {absent.condition}")
-    same = texts.get((absent.task, absent.condition, absent.instruction or ""))
+    same = (
+        None
+        if absent.instruction is None
+        else texts.get((absent.task, absent.condition, absent.slot, absent.instruction))
+    )
     if same is not None:
         report.add(place, "instruction", f"is also registered, as {same}; keep one")
     if absent.goal is not None and task is not None and task.scene in content.scenes:
@@ -171,7 +238,7 @@ def _check_absent(absent: Absent, texts: Mapping[tuple[str, str, str], str], con
 def _check_counts(suite: str, table: Table, content: Content, report: Report) -> None:
     """A suite that states its totals states the true ones, and every cell of it has a variant or a reason."""
     place = f"counts.{suite}"
-    if suite not in content.suites:
+    if suite not in (ALL, *content.suites):
         report.add(place, "", no_such("suite", suite, content.suites))
         return
     truth = totals(suite, content)
@@ -187,9 +254,12 @@ def _check_counts(suite: str, table: Table, content: Content, report: Report) ->
 
 
 def totals(suite: str, content: Content) -> dict[str, object]:
-    """Number of variants of a suite by condition; by slot, and for contrasts by tier and slot, where there are any."""
+    """Number of variants of a suite by condition; by slot, and for contrasts by tier and slot, where there are any.
+
+    ``ALL`` stands for all suites together.
+    """
     rows = [row for row in content.variants.values() if row.task in content.tasks]
-    rows = [row for row in rows if content.tasks[row.task].suite == suite]
+    rows = [row for row in rows if suite in (ALL, content.tasks[row.task].suite)]
     result: dict[str, object] = {"cells": len(list(cells(suite, content)))}
     for name in _conditions():
         own = [row for row in rows if row.condition == name]
@@ -205,8 +275,8 @@ def totals(suite: str, content: Content) -> dict[str, object]:
 def cells(suite: str, content: Content) -> Iterator[tuple[str, str, str | None, int]]:
     """Cells of a suite that should hold a variant: task, condition, slot (or None), number."""
     for task in content.tasks.values():
-        if task.suite == suite:
-            for name in _conditions():
+        if suite in (ALL, task.suite):
+            for name in conditions.standard():
                 condition = _conditions()[name]
                 for slot in SLOTS if condition.has_slot else (None,):
                     for number in range(1, condition.per_task + 1):

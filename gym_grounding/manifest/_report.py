@@ -10,6 +10,8 @@ from gym_grounding.errors import RegistryError
 
 LISTED = 24
 """How many known names a message lists."""
+LONGEST = 2000
+"""Characters of a message; a longer one loses its middle, since what to do stands at the end."""
 
 
 class Report:
@@ -32,6 +34,8 @@ class Report:
             message: what is wrong and what would be right.
         """
         line = ": ".join(part for part in (place, field, message) if part)
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
         # One problem is one line, whatever a file puts into a name.
         self.problems.append(f"{self.file}: " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
 

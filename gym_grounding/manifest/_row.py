@@ -84,12 +84,28 @@ class Row:
                 return []
         return value
 
-    def texts(self, field: str, default: tuple[object, ...] | None = None) -> tuple[str, ...]:
-        """A field that holds a list of different texts."""
+    def number(self, field: str, low: float = -math.inf) -> float:
+        """A field that holds a finite number of at least ``low``."""
+        value = self._get(field, float, None)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return 0.0
+        if not math.isfinite(value):
+            self.bad(field, f"is {value}; must be finite")
+        elif value < low:
+            self.bad(field, f"is {value}; must be at least {low:g}")
+        return float(value)
+
+    def texts(self, field: str, default: tuple[object, ...] | None = None, pattern: str = "(?s).+") -> tuple[str, ...]:
+        """A field that holds a list of different texts that match ``pattern`` from end to end."""
         values = tuple(str(item) for item in self.items(field, str, default))
+        seen: set[str] = set()
         for index, value in enumerate(values):
-            if value in values[:index]:
+            if value in seen:
                 self.bad(field, f"names {shown(value)} twice; keep one")
+            elif not re.fullmatch(pattern, value):
+                must = f"must match {pattern}" if value else "must not be empty"
+                self.bad(f"{field}[{index}]", f"is {shown(value)}; {must}")
+            seen.add(value)
         return values
 
     def numbers(self, field: str, count: int) -> tuple[float, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from gym_grounding.manifest._manifest import SuiteInfo
 from gym_grounding.manifest._report import Report, no_such, shown
 from gym_grounding.manifest._row import Row, named, rows
 from gym_grounding.manifest._source import Table
@@ -30,22 +31,15 @@ KINDS = ("object", "fixture", "site", "zone", "surface")
 ROLES = ("on.subject", "on.reference", "in.subject", "in.reference", "open", "close", "turnon", "turnoff", "lifted")
 SUPPORTS = ("native", "added_region", "added_predicate", "reversed")
 DEMONSTRATED = ("pair", "parts", "object", "none")
+ABSENCES = ("entity", "affordance", "impossible", "value", "referent")
+AUDITS = ("manual",)
+EMPTY_TEXT = "null"
+"""The one condition whose instruction may be empty."""
+_TASK = r"[A-Za-z0-9]+-T[0-9]+"
+_WORDS = "[a-z_]+"
 _ID = r"[A-Za-z0-9]+-T[0-9]+-[A-Za-z]+[0-9]*"
 _NAME = r"[A-Za-z0-9_]+"
 _SHA256 = r"[0-9a-f]{64}"
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteInfo:
-    """What a suite's tasks have in common.
-
-    Attributes:
-        adapter: name of the adapter that opens its scenes.
-        source: the adapter's own name of the suite, such as ``libero_goal``.
-    """
-
-    adapter: str
-    source: str
 
 
 @dataclass(slots=True)
@@ -53,10 +47,12 @@ class Content:
     """The well-formed rows of a file.
 
     Attributes:
+        paraphrase_kinds: type of the paraphrases with number 1, 2, ...; empty where the file leaves it open.
         spoilt: ids of rows that exist but have problems of their own, so that nobody reports them as unknown too.
     """
 
     version: int = 0
+    paraphrase_kinds: tuple[str, ...] = ()
     physics: dict[str, object] = field(default_factory=dict)
     suites: dict[str, SuiteInfo] = field(default_factory=dict)
     scenes: dict[str, SceneFacts] = field(default_factory=dict)
@@ -70,7 +66,7 @@ class Content:
 def shape(table: Table, report: Report) -> Content:
     """Every well-formed row of the file; problems of the others go to the report."""
     content = Content()
-    known = {"format", "version", "canonical_source", "physics"}
+    known = {"format", "version", "canonical_source", "proposer", "physics", "paraphrase_kinds"}
     _head(Row(report, "", table), content)
     for name, row in named(report, table, "suites", known):
         _keep(content.suites, name, SuiteInfo(row.text("adapter"), row.text("source")), row, content)
@@ -117,6 +113,8 @@ def _head(row: Row, content: Content) -> None:
         row.bad("format", f"is {form}; this version reads format {FORMAT}")
     content.version = row.integer("version", 0, 10**6)
     row.text("canonical_source", "")
+    row.text("proposer", "")
+    content.paraphrase_kinds = row.texts("paraphrase_kinds", (), _WORDS)
     physics = row.row("physics")
     if physics is None:
         row.bad("physics", "is missing or no mapping; must hold at least 'settle', the number of settling steps")
@@ -134,7 +132,7 @@ def _scene(name: str, row: Row) -> SceneFacts:
     for entity, inner in row.members("entities"):
         entities[entity] = _entity(entity, inner)
         inner.done()
-    return SceneFacts(name, row.text("adapter"), row.text("problem"), entities)
+    return SceneFacts(name, row.text("adapter"), row.text("problem"), entities, row.texts("background", ()))
 
 
 def _entity(name: str, row: Row) -> Entity:
@@ -160,7 +158,7 @@ def _task(row: Row, suites: Mapping[str, SuiteInfo]) -> Task:
     checksums = {name: sums.text(name, pattern=_SHA256) for name in sums.table} if sums else {}
     row.ok &= sums is None or sums.ok
     return Task(
-        id=row.text("id", pattern=r"[A-Za-z0-9]+-T[0-9]+"),
+        id=row.text("id", pattern=_TASK),
         suite=suite,
         index=row.integer("index", 0, 9999),
         name=row.text("name"),
@@ -184,7 +182,7 @@ def _slots(row: Row) -> Slots:
     for slot in SLOTS:
         if slot in inner:
             value = inner.table[slot]
-            parts[slot] = " + ".join(inner.texts(slot)) if isinstance(value, list) else inner.text(slot)
+            parts[slot] = " + ".join(map(str, inner.items(slot))) if isinstance(value, list) else inner.text(slot)
     row.ok &= inner.done()
     return Slots(**parts)
 
@@ -225,30 +223,53 @@ def _variant(row: Row) -> Variant:
         row.bad("regions", "are given without a goal that could name them; leave them out")
     slot = row.choice("slot", SLOTS, "")
     tier = row.choice("tier", TIERS, "")
+    condition = row.text("condition")
+    return Variant(
+        id=row.text("id", pattern=_ID),
+        task=row.text("task"),
+        condition=condition,
+        slot=slot or None,
+        number=row.integer("number", 1, 999, 1),
+        instruction=row.text("instruction", pattern="(?s).*" if condition == EMPTY_TEXT else "(?s).+"),
+        goal=goal,
+        tier=tier or None,
+        tier_reason=row.text("tier_reason", ""),
+        judged=row.choice("judged", JUDGED, JUDGED[0]),
+        kind=row.text("kind", "", pattern=_WORDS),
+        described=row.flag("described", False),
+        joints=_joints(row),
+        details=_details(row),
+    )
+
+
+def _joints(row: Row) -> dict[str, float]:
+    inner = row.row("joints")
+    if inner is None:
+        return {}
+    joints = {name: inner.number(name) for name in inner.table}
+    if not joints:
+        row.bad("joints", "is empty; name an entity and the position of its joint [m or rad], or leave the field out")
+    row.ok &= inner.done()
+    return joints
+
+
+def _details(row: Row) -> dict[str, object]:
+    """Fields that only reports and the conditions' own rules look at; absent ones are left out."""
     details: dict[str, object] = {}
     for name, read in (("changed", _changed), ("absent", _absence), ("certificate", _certificate)):
         inner = row.row(name)
         if inner is not None:
             details[name] = read(inner)
             row.ok &= inner.done()
-    if "note" in row:
-        details["note"] = row.text("note")
-    if "also" in row:
-        details["also"] = row.texts("also")
-    return Variant(
-        id=row.text("id", pattern=_ID),
-        task=row.text("task"),
-        condition=row.text("condition"),
-        slot=slot or None,
-        number=row.integer("number", 1, 999, 1),
-        instruction=row.text("instruction"),
-        goal=goal,
-        tier=tier or None,
-        tier_reason=row.text("tier_reason", ""),
-        judged=row.choice("judged", JUDGED, JUDGED[0]),
-        kind=row.text("kind", "", pattern="[a-z_]+"),
-        details=details,
-    )
+    plain: dict[str, Callable[[str], object]] = {
+        "also": row.texts,
+        "instruction_of": lambda name: row.text(name, pattern=_TASK),
+        "errors": lambda name: row.integer(name, 1, 9),
+        "audit": lambda name: row.choice(name, AUDITS),
+        "audit_reason": row.text,
+        "note": row.text,
+    }
+    return details | {name: get(name) for name, get in plain.items() if name in row}
 
 
 def _changed(row: Row) -> dict[str, object]:
@@ -256,42 +277,58 @@ def _changed(row: Row) -> dict[str, object]:
 
 
 def _absence(row: Row) -> dict[str, object]:
-    absence: dict[str, object] = {"kind": row.choice("kind", ("entity", "affordance", "impossible", "value"))}
+    absence: dict[str, object] = {"kind": row.choice("kind", ABSENCES)}
     if "noun" in row:
         absence["noun"] = row.text("noun")
         absence["trained_noun"] = row.flag("trained_noun")
     if "satisfiable_part" in row:
         absence["satisfiable_part"] = row.text("satisfiable_part")
+    inner = row.row("shown")
+    if inner is not None:
+        counts = {name: inner.integer(name, 0, 10**6) for name in ("tried", "in_states", "of") if name in inner}
+        lengths = {name: inner.number(name, 0.0) for name in ("clearance", "extent") if name in inner}
+        absence["shown"] = {**counts, **lengths}
+        row.ok &= inner.done()
     return absence
 
 
 def _certificate(row: Row) -> dict[str, object]:
-    """What was measured of a contrast's goal, and with which physics.
-
-    ``true_initially`` counts the initial states in which the goal holds after settling; ``witness`` says whether a
-    state with the goal true was found by placing objects.
-    """
-    certificate: dict[str, object] = {
-        "support": row.choice("support", SUPPORTS),
-        "demonstrated": row.choice("demonstrated", DEMONSTRATED),
-        "on_path": row.flag("on_path"),
-        "trained_goal_of": row.texts("trained_goal_of", ()),
+    """What was measured of a goal, with the versions that the file's ``physics`` names."""
+    plain: dict[str, Callable[[str], object]] = {
+        "support": lambda name: row.choice(name, SUPPORTS),
+        "demonstrated": lambda name: row.choice(name, DEMONSTRATED),
+        "on_path": row.flag,
+        "movable_reference": row.text,
     }
-    if "movable_reference" in row:
-        certificate["movable_reference"] = row.text("movable_reference")
-    for name, counts in (("true_initially", ("settled", "of")), ("witness", ())):
+    certificate = {name: get(name) for name, get in plain.items() if name in row}
+    certificate["trained_goal_of"] = row.texts("trained_goal_of", ())
+    for name, read in (("true_initially", _initially), ("witness", _witness)):
         inner = row.row(name)
-        if inner is None:
-            continue
-        values: dict[str, object] = {count: inner.integer(count, 0, 10**6) for count in counts}
-        if name == "witness":
-            values["found"] = inner.flag("found")
-            if "placement" in inner:
-                values["placement"] = inner.text("placement")
-        values["physics"] = inner.text("physics")
-        certificate[name] = values
-        row.ok &= inner.done()
+        if inner is not None:
+            certificate[name] = read(inner)
+            if "physics" in inner:  # the hand-written rows of older files
+                inner.text("physics")
+            row.ok &= inner.done()
     return certificate
+
+
+def _initially(row: Row) -> dict[str, object]:
+    """In how many of how many initial states the goal already holds: after setting, after settling, with tolerance."""
+    of = row.integer("of", 1, 10**6)
+    asked = [name for name in ("raw", "settled", "tolerant") if name in row or name == "settled"]
+    return {**{name: row.integer(name, 0, of) for name in asked}, "of": of}
+
+
+def _witness(row: Row) -> dict[str, object]:
+    """A state with the goal true that was found by placing objects, and whether the original goal held there."""
+    witness: dict[str, object] = {"found": row.flag("found")}
+    if "placement" in row:
+        witness["placement"] = row.text("placement")
+    if "state" in row:
+        witness["state"] = row.integer("state", 0, 10**6)
+    if "original_true" in row:
+        witness["original_true"] = row.flag("original_true")
+    return witness
 
 
 def _absent(row: Row, section: str) -> Absent:
@@ -300,7 +337,7 @@ def _absent(row: Row, section: str) -> Absent:
         task=row.text("task"),
         condition=row.text("condition"),
         slot=row.choice("slot", SLOTS, "") or None,
-        reason=row.text("reason", pattern="[a-z_]+"),
+        reason=row.text("reason", pattern=_WORDS),
         note=row.text("note", ""),
         instruction=row.text("instruction") if refused else None,
         goal=Goal(_literals(row, "goal"), _regions(row)) if refused and "goal" in row else None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -10,16 +12,14 @@ import yaml
 from gym_grounding.errors import RegistryError
 from gym_grounding.manifest._report import shown
 
-_TAG = "tag:yaml.org,2002:"
 # Fewer plain scalars than YAML 1.1 knows: there `on`, `off`, `yes` and `no` are truth values, and `on` is a predicate.
-_SCALARS = (
-    ("null", re.compile(r"^(?:~|null|)$"), ["~", "n", ""]),
-    ("bool", re.compile(r"^(?:true|false)$"), ["t", "f"]),
-    ("int", re.compile(r"^-?(?:0|[1-9][0-9]{0,17})$"), list("-0123456789")),
+_SCALARS: tuple[tuple[Callable[[str], object], re.Pattern[str]], ...] = (
+    (lambda _: None, re.compile(r"(?:~|null|)")),
+    (lambda text: text == "true", re.compile(r"(?:true|false)")),
+    (int, re.compile(r"-?(?:0|[1-9][0-9]{0,17})")),
     (
-        "float",
-        re.compile(r"^(?:[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan)$"),
-        list("-+.0123456789"),
+        lambda text: float(text.replace(".inf", "inf").replace(".nan", "nan")),
+        re.compile(r"(?:[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan)"),
     ),
 )
 
@@ -34,15 +34,8 @@ class Table(dict[str, Any]):
     line: int = 0
 
 
-def strict_loader(base: type[Any]) -> Any:
-    """A PyYAML loader that knows few plain scalars; only its nodes are used, none of YAML's own constructors."""
-    loader: Any = type("StrictLoader", (base,), {"yaml_implicit_resolvers": {}})
-    for name, pattern, first in _SCALARS:
-        loader.add_implicit_resolver(_TAG + name, pattern, first)
-    return loader
-
-
-_Loader = strict_loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # libyaml may be absent
+# Only nodes are taken from it, none of YAML's own constructors and resolvers; libyaml may be absent.
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def parse(raw: bytes, file: str) -> Table:
@@ -79,25 +72,38 @@ def parse(raw: bytes, file: str) -> Table:
 
 
 def _compose(text: str, file: str) -> object:
+    if any(mark in text for mark in "&*!"):
+        _refuse_marks(text, file)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
     finally:
         loader.dispose()
-    return None if node is None else _plain(node, file, set())
+    return None if node is None else _plain(node, file)
 
 
-def _plain(node: yaml.Node, file: str, seen: set[int]) -> object:
-    """Data of one node; ``seen`` holds the collections met so far, to refuse aliases (and with them endless data)."""
+def _refuse_marks(text: str, file: str) -> None:
+    """Refuse what nodes do not tell any more: anchors, aliases (and with them endless data) and tags."""
+    loader = _Loader(text)
+    try:
+        while loader.check_event():
+            event = loader.get_event()
+            place = f"{file}: line {event.start_mark.line + 1}"
+            if getattr(event, "anchor", None) is not None:
+                raise RegistryError(f"{place}: anchors and aliases are not allowed; write the row out")
+            if (tag := getattr(event, "tag", None)) is not None:
+                raise RegistryError(f"{place}: tag {shown(tag)} is not allowed; leave it out")
+    finally:
+        loader.dispose()
+
+
+def _plain(node: yaml.Node, file: str) -> object:
+    """Data of one node."""
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, file)
-    if id(node) in seen:
-        raise RegistryError(f"{file}: line {_line(node)}: anchors and aliases are not allowed; write the row out")
-    seen.add(id(node))
-    if node.tag not in (_TAG + "seq", _TAG + "map"):
-        raise RegistryError(f"{file}: line {_line(node)}: tag {shown(node.tag)} is not allowed; leave it out")
+        # A text in quotes has a style and stays a text.
+        return node.value if node.style else _scalar(node.value)
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, file, seen) for child in node.value]
+        return [_plain(child, file) for child in node.value]
     table = Table()
     table.line = _line(node)
     for key, value in node.value:
@@ -105,27 +111,17 @@ def _plain(node: yaml.Node, file: str, seen: set[int]) -> object:
             raise RegistryError(f"{file}: line {_line(key)}: a key must be text")
         if key.value in table:
             raise RegistryError(f"{file}: line {_line(key)}: key {shown(key.value)} appears twice; keep one")
-        table[key.value] = _plain(value, file, seen)
+        table[key.value] = _plain(value, file)
     return table
 
 
-def _scalar(node: yaml.ScalarNode, file: str) -> object:
-    tag, text = node.tag.removeprefix(_TAG), node.value
-    try:
-        match tag:
-            case "str" | "!":
-                return text
-            case "null":
-                return None
-            case "bool":
-                return {"true": True, "false": False}[text]
-            case "int":
-                return int(text)
-            case "float":
-                return float(text.replace(".inf", "inf").replace(".nan", "nan"))
-    except (ValueError, KeyError) as error:
-        raise RegistryError(f"{file}: line {_line(node)}: {shown(text)} is no {tag}") from error
-    raise RegistryError(f"{file}: line {_line(node)}: tag {shown(node.tag)} is not allowed; leave it out")
+@functools.lru_cache(maxsize=4096)
+def _scalar(text: str) -> object:
+    """What a text without quotes stands for."""
+    for read, pattern in _SCALARS:
+        if pattern.fullmatch(text):
+            return read(text)
+    return text
 
 
 def _line(node: yaml.Node) -> int:

@@ -50,7 +50,8 @@ class Scope:
     """What a number covers; None means "all together" or "does not apply".
 
     Attributes:
-        condition, tier, slot, kind, task, variant: of the variants counted.
+        condition, tier, slot, task, variant: of the variants counted.
+        kind: type of the paraphrases counted, or a part of a control condition (``metrics.controls.PARTS``).
         judged: one of ``READINGS``.
         stage: 0-based position in the training order after which the policy was evaluated.
         threshold: distance of the hand [m] (action initiation only).
@@ -109,6 +110,7 @@ class Evidence:
         episodes, probes: the records, in any order.
         curves: learning curves, where a learner stored them.
         trained: variant -> the task of the same scene whose original goal is this variant's instructed goal.
+        instruction_of: swap -> the task whose canonical instruction it carries.
     """
 
     method: str
@@ -121,6 +123,7 @@ class Evidence:
     probes: tuple[ProbeRecord, ...] = ()
     curves: tuple[Curve, ...] = ()
     trained: Mapping[str, str] = field(default_factory=dict)
+    instruction_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def final_stage(self) -> int:

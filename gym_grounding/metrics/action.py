@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from gym_grounding import conditions
 from gym_grounding.metrics._balance import balanced, probed
 from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, per_method, quantity
 from gym_grounding.metrics.collision import initiated
@@ -20,8 +21,23 @@ from gym_grounding.records import EpisodeRecord, ProbeRecord
 from gym_grounding.types import SLOTS
 
 CHANGED = ("paraphrase", "contrast", "collision")
-"""Conditions whose instruction differs from the original one."""
-PLURAL = {"paraphrase": "paraphrases", "contrast": "contrasts", "collision": "collisions"}
+"""Conditions of the cells whose instruction differs from the original one."""
+CONTROLS = tuple(name for name in conditions.controls() if not conditions.get(name).own_start)
+"""Control conditions that can be probed: they start where the originals do. Reported where they were probed."""
+PLURAL = {
+    "paraphrase": "paraphrases",
+    "contrast": "contrasts",
+    "collision": "collisions",
+    "negated": "negated texts",
+    "noise": "noisy texts",
+    "null": "empty texts",
+    "shuffled": "shuffled texts",
+    "swap": "swaps",
+}
+SAME_MEANING = frozenset(name for name in conditions.names() if conditions.get(name).scored_by == "original")
+"""Conditions under which nothing should differ."""
+ELSEWHERE = frozenset(name for name in conditions.names() if conditions.get(name).own_start)
+"""Conditions whose episodes do not start where the task's others do."""
 UNUSED = (
     "text unused: under every probed instruction ({probed}) the mean action equals the one under the original "
     "instruction exactly, and no rollout speaks against it"
@@ -68,15 +84,16 @@ def has_densities(probe: ProbeRecord) -> bool:
 def text_note(evidence: Evidence) -> str:
     """What to say where no probe shows any difference between the two instructions; empty where one does.
 
-    Empty also when only paraphrases were probed, under which nothing should differ.
+    Empty also when only paraphrases, or other texts that keep the meaning, were probed.
     """
-    usable = [probe for probe in evidence.probes if has_actions(probe) and probe.condition in CHANGED]
+    probeable = (*CHANGED, *CONTROLS)
+    usable = [probe for probe in evidence.probes if has_actions(probe) and probe.condition in probeable]
     probed_conditions = {probe.condition for probe in usable}
-    if not probed_conditions - {"paraphrase"} or any(divergence(probe) != 0 for probe in usable):
+    if not probed_conditions - SAME_MEANING or any(divergence(probe) != 0 for probe in usable):
         return ""
     if any(has_densities(probe) and margin(probe) != 0 for probe in usable):
         return ""
-    names = ", ".join(PLURAL[condition] for condition in CHANGED if condition in probed_conditions)
+    names = ", ".join(PLURAL[condition] for condition in probeable if condition in probed_conditions)
     return (MEMORY if rollouts_differ(evidence) else UNUSED).format(probed=names)
 
 
@@ -84,11 +101,13 @@ def rollouts_differ(evidence: Evidence) -> bool:
     """Whether from some start the words decided what happened.
 
     They did if, among the variants of a task at one stage, initial state and seed, some reach the original goal or move
-    the hand and others do not; or if a contrast switches to a goal that no other of them reaches.
+    the hand and others do not; or if a contrast or swap switches to a goal that no other of them reaches. Variants that
+    start elsewhere (reverse) are left out.
     """
     starts: dict[tuple[int, str, int, int], list[EpisodeRecord]] = defaultdict(list)
     for one in evidence.episodes:
-        starts[one.stage, one.task, one.init_state, one.seed].append(one)
+        if one.condition not in ELSEWHERE:
+            starts[one.stage, one.task, one.init_state, one.seed].append(one)
     return any(
         len({(one.reached("original"), initiated(one)) for one in episodes}) > 1
         or any(_alone(one, episodes, evidence.trained.get(one.variant, "")) for one in episodes)
@@ -97,8 +116,8 @@ def rollouts_differ(evidence: Evidence) -> bool:
 
 
 def _alone(episode: EpisodeRecord, start: Sequence[EpisodeRecord], goal: str) -> bool:
-    """Whether a contrast switched, and its goal (the label that the other variants give it) is reached by no other."""
-    if episode.condition != "contrast" or not switched(episode):
+    """Whether a contrast or swap switched, and its goal (the others' label for it) is reached by no other."""
+    if episode.condition not in ("contrast", "swap") or not switched(episode):
         return False
     return not any(other.reached(goal) for other in start)
 
@@ -131,9 +150,10 @@ def mean_of(probes: Sequence[ProbeRecord], name: str) -> Value:
 
 def _compute(evidence: Evidence) -> Iterator[Measurement]:
     note = text_note(evidence)
-    for condition in CHANGED:
+    probed_controls = {probe.condition for probe in evidence.probes}
+    for condition in (*CHANGED, *(name for name in CONTROLS if name in probed_controls)):
         tiers = evidence.tiers_of("contrast") if condition == "contrast" else (None,)
-        slots = (None,) if condition == "paraphrase" else (None, *SLOTS)
+        slots = (None, *SLOTS) if condition in ("contrast", "collision") else (None,)
         for tier in tiers:
             for slot in slots:
                 probes = [one for one in at_final(evidence, condition, tier) if slot is None or one.slot == slot]

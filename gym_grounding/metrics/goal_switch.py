@@ -11,10 +11,10 @@ instructed goal does a failure speak of language rather than of an unseen skill,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gym_grounding.metrics._balance import outcomes, over_seeds, rate, reading, seed_means, task_means
+from gym_grounding.metrics._balance import Sample, outcomes, over_seeds, rate, reading, seed_means, task_means
 from gym_grounding.metrics._base import (
     READINGS,
     Evidence,
@@ -81,15 +81,37 @@ def normalised_switch(evidence: Evidence, tier: str) -> Value:
     under the changed word what it does when trained for it; above 1 is possible. None where the divisor is 0. Reading
     ``own``. Source: a choice of this suite.
     """
-    stage = evidence.final_stage
-    contrasts = (one for one in evidence.select("contrast", stage, tier) if not either_void(one))
-    originals = (one for one in evidence.select("original", stage) if not unscored(one))
-    ceiling = task_means(outcomes(originals, succeeded))
-    pairs = [one for one in contrasts if evidence.trained.get(one.variant) in ceiling.get(one.seed, {})]
-    if not pairs:
+    contrasts = [one for one in evidence.select("contrast", evidence.final_stage, tier) if not either_void(one)]
+    above, below = beside_own_text(evidence, contrasts, switched, evidence.trained)
+    if not above:
         return Value(None, reason="no contrast episode whose goal another evaluated task trained")
-    above = outcomes(pairs, switched)
-    below = [one._replace(value=ceiling[one.seed][evidence.trained[one.variant]]) for one in above]
+    return share_of_own(above, below)
+
+
+def beside_own_text(
+    evidence: Evidence,
+    episodes: Sequence[EpisodeRecord],
+    holds: Callable[[EpisodeRecord], bool],
+    owner: Mapping[str, str],
+) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
+    """What episodes reach, and beside each the success of the task that owns its goal, under that task's own text.
+
+    Args:
+        episodes: of the last planned stage, none of them void.
+        holds: whether an episode counts.
+        owner: variant -> task; episodes are left out whose variant has none, or whose task has no original of its seed.
+
+    Returns:
+        Samples of the episodes and of the originals, one beside the other.
+    """
+    originals = (one for one in evidence.select("original", evidence.final_stage) if not unscored(one))
+    ceiling = task_means(outcomes(originals, succeeded))
+    above = outcomes([one for one in episodes if owner.get(one.variant) in ceiling.get(one.seed, {})], holds)
+    return above, tuple(one._replace(value=ceiling[one.seed][owner[one.variant]]) for one in above)
+
+
+def share_of_own(above: Sequence[Sample], below: Sequence[Sample]) -> Value:
+    """The first samples divided by the second, seed by seed; seeds whose divisor is 0 are left out and counted."""
     shares, ceilings = seed_means(above), seed_means(below)
     per_seed = {seed: share / ceilings[seed] for seed, share in shares.items() if ceilings[seed]}
     if not per_seed:

@@ -1,8 +1,9 @@
 """Success per condition, task and variant, at every evaluated stage.
 
-An episode succeeds by the goal that scores its variant: the original goal for originals and paraphrases, the instructed
-goal for contrasts. Collisions are never scored. LIBERO's own predicates decide; they can hold in mid-air (a region of
-the work surface asks for no contact), which is kept for comparability, so the final state is reported beside them.
+An episode succeeds by the goal that scores its variant: the original goal for originals, paraphrases, shuffled and
+noisy texts, the instructed goal for contrasts, swaps and the reverse texts that ask for a change. Collisions, null,
+negated and the other reverse texts are never scored. LIBERO's own predicates decide; they can hold in mid-air (a region
+of the work surface asks for no contact), which is kept for comparability, so the final state is reported beside them.
 Missing and failed-to-run episodes are no failures; void ones (the goal already held right after settling) are left out
 and counted.
 """
@@ -26,7 +27,7 @@ from gym_grounding.metrics._base import (
 from gym_grounding.records import EpisodeRecord
 
 ORIGINAL_GOAL = ("original", "paraphrase")
-"""Conditions that the task's original goal scores."""
+"""Conditions that the task's original goal scores and that every plan may hold; controls come when there are any."""
 
 
 def succeeded(episode: EpisodeRecord) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from gym_grounding import manifest as manifests
+from gym_grounding.conditions import get
 from gym_grounding.errors import InvalidOption, PlanMismatch, PolicyError
 from gym_grounding.manifest import Manifest
 from gym_grounding.plan import Plan, episode_seed
@@ -63,13 +64,16 @@ def probe(
 
 
 def _work(stored: Mapping[str, StoredObservations], plan: Plan, manifest: Manifest) -> list[tuple[int, int, Variant]]:
-    """(stage, seed, variant) of all variants with stored observations; an original has nothing to differ from."""
+    """(stage, seed, variant) of all variants that can be asked at the stored observations of their task.
+
+    An original has nothing to differ from, and a variant that starts elsewhere has other observations.
+    """
     work = [
         (stage, seed, variant)
         for stage in plan.stages
         for seed in plan.seeds
         for variant in plan.variants(manifest, stage)
-        if variant.task in stored and variant.condition != "original"
+        if variant.task in stored and variant.condition != "original" and not get(variant.condition).own_start
     ]
     if not work:
         raise InvalidOption(

@@ -26,9 +26,10 @@ RUNS = f"Told the task: whether the policy is given the task's identity beside t
 ERRORS = "The last error of each cell that has no episode; the run's database holds the tracebacks."
 VARIANTS = _line(
     f"""Last stage. Reached: number of episodes in which each goal held after at least one step; original and target
-    (the instructed goal of a contrast) by these names, goals of other tasks by task. At end: held after the last step.
-    First held: median step over the episodes that reached it. Moved: episodes in which the hand moved at least
-    {INITIATION} m. Success: by the goal that scores the variant, with Wilson's interval; collisions have none."""
+    (the instructed goal where it is another one) by these names, goals of other tasks by task. At end: held after the
+    last step. First held: median step over the episodes that reached it. Moved: episodes in which the hand moved at
+    least {INITIATION} m. Success: by the goal that scores the variant, with Wilson's interval; where nothing scores it
+    (collisions, null, negated, what is only described) there is none."""
 )
 SUMMARY = _line(
     f"""Last stage. Original: success with the canonical instruction. Paraphrase gap: original minus paraphrase, in
@@ -78,6 +79,17 @@ COLLISIONS = _line(
     {RATES}"""
 )
 COLLISIONS_END = f"As above, all slots together, goals read after the last step only. {RATES}"
+CONTROLS = _line(
+    f"""Texts beside the cells, in the same scenes; evaluated where a plan names them. Success: by the goal that scores
+    the text (swap and reverse: the instructed one; shuffled and noise: the original one). Original goal: reached
+    although swap and null do not ask for it and negated forbids it. Any canonical goal: of the scene's tasks. Hand
+    moved: at least {INITIATION} m. Opposite: what was asked for and was so already is undone. Goals
+    count when they held after at least one step. The first row of each method, canonical, is the reference. {RATES}"""
+)
+SWAPS = _line(
+    f"""Swap success beside the success of the same texts in the tasks to which they belong, and the first divided by
+    the second: 1 where the policy does in the other task's scene what it does in the text's own. {RATES}"""
+)
 INITIATIONS = _line(
     f"""Share of episodes in which the hand moved at least so far from where it was after settling; {INITIATION} m is
     the default. Originals are the reference. {RATES}"""

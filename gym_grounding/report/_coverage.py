@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from gym_grounding.metrics import controls
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report._study import Method
 from gym_grounding.types import TIERS
 
 UNKNOWN = "(unknown)"
-CONDITIONS = ("original", "paraphrase", "contrast", "collision")
+CONDITIONS = ("original", "paraphrase", "contrast", "collision", *controls.ORDER)
 
 Key = TypeVar("Key")
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from gym_grounding import conditions
 from gym_grounding.manifest import Manifest
 from gym_grounding.metrics.collision import INITIATION
 from gym_grounding.records import EpisodeRecord
@@ -158,7 +159,7 @@ def _about(
 
 def _goal_text(registry: Manifest | None, variant: str) -> str | None:
     known = registry.variants.get(variant) if registry else None
-    if registry is None or known is None or known.condition == "collision":
+    if registry is None or known is None or conditions.scored_by(known) is None:
         return None
     goals = registry.goals(variant)
     return goals.get("target", goals["original"]).id

@@ -217,6 +217,7 @@ def _method(name: str, group: Sequence[_Run], registry: Manifest | None) -> Meth
         probes=tuple(probe for run in group for probe in run.store.probes()),
         curves=tuple(curve for run in group for curve in run.curves),
         trained={} if registry is None else _trained(registry, plan.suite),
+        instruction_of={} if registry is None else _instruction_of(registry, plan.suite),
     )
     return Method(
         name=name,
@@ -240,6 +241,12 @@ def _trained(registry: Manifest, suite: str) -> Mapping[str, str]:
             if owners:
                 trained[variant.id] = owners[0]
     return trained
+
+
+def _instruction_of(registry: Manifest, suite: str) -> Mapping[str, str]:
+    """swap -> the task whose canonical instruction it carries."""
+    rows = {variant.id: variant.details.get("instruction_of") for variant in registry.select(suite)}
+    return {variant: str(task) for variant, task in rows.items() if task is not None}
 
 
 def _read_curves(path: Path, order: Sequence[str]) -> tuple[Curve, ...]:

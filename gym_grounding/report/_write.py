@@ -10,7 +10,7 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _files, _html, _markdown, _results, _runs
+from gym_grounding.report import _controls, _files, _html, _markdown, _results, _runs
 from gym_grounding.report._book import Book
 from gym_grounding.report._page import metrics_html, metrics_page
 from gym_grounding.report._study import Method, load
@@ -99,6 +99,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
         _section("stages", "Continual learning", [_results.continual_table(book), *_results.stage_tables(book)]),
         _section("contrasts", "Minimal contrasts", contrasts if book.planned("contrast") else []),
         _section("collisions", "Collisions", collisions if book.planned("collision") else []),
+        _section("controls", "Control conditions", _controls.tables(book)),
         _section("action", "Action-level diagnostics", actions if probed else []),
         _section("variants", "Tasks and variants", [_results.task_table(book), *variants]),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ DETERMINISTIC = "deterministic"
 COPIES = "copies"
 GLOBAL_RANDOM = "global_random"
 DOMAIN = "domain"
+PRESET = "preset"
 GOALS = "goals"
 DISPLACEMENT = "displacement"
 STATE = "state"
@@ -39,6 +42,7 @@ def check_adapter(
     settings: SceneSettings | None = None,
     steps: int = 10,
     pictures: bool = True,
+    joints: Mapping[str, float] | None = None,
 ) -> None:
     """Check everything that ``adapters.Adapter`` and ``adapters.Scene`` promise, on one task.
 
@@ -49,6 +53,7 @@ def check_adapter(
         settings: None for state observations and the registry's settle steps.
         steps: control steps of each trial.
         pictures: ``render`` is checked too.
+        joints: entity -> position that no initial state has; starts with these presets are checked too.
 
     Raises:
         ContractBroken: lists every broken rule.
@@ -68,6 +73,9 @@ def check_adapter(
         moves = np.random.default_rng(0).uniform(-1.0, 1.0, (steps, *actions.shape))
         first, second = adapter.open(facts, tasks, settings), adapter.open(facts, tasks, settings)
         _check_scene(rules, first, second, row, space, moves)
+        if joints:
+            with rules.guarded(PRESET):
+                _check_presets(rules, (first, second), row, joints)
         with rules.guarded(GOALS):
             _check_goals(rules, first, row, tasks)
         if pictures:
@@ -136,6 +144,24 @@ def _check_scene(
     state += 1.0
     rules.check(STATE, not same(state, first.state()), "writing into state() changes the scene")
     _check_domain(rules, first, task)
+
+
+def _check_presets(rules: Rules, scenes: Sequence[Scene], task: Task, joints: Mapping[str, float]) -> None:
+    starts = []
+    for scene in scenes:
+        scene.reset(task, 0)
+        plain = scene.state()
+        scene.reset(task, 0, joints=joints)
+        starts.append(scene.state())
+        rules.check(PRESET, not same(plain, starts[-1]), f"the presets {dict(joints)} change nothing")
+        scene.reset(task, 0)
+        rules.check(PRESET, same(plain, scene.state()), "the start after a preset one is not that of before")
+    rules.check(PRESET, same(starts[0], starts[-1]), "equal presets start differently in a second scene")
+    try:
+        scenes[0].reset(task, 0, joints={"no_such_entity": 1.0})
+    except InvalidOption:
+        return
+    rules.check(PRESET, False, "a preset of an entity that the scene does not have is accepted")
 
 
 def _check_domain(rules: Rules, scene: Scene, task: Task) -> None:

@@ -39,7 +39,7 @@ def check_condition(condition: Condition, manifest: Manifest) -> None:
         _check_description(rules, condition)
     for row in rows:
         with rules.guarded(VIOLATIONS):
-            found = _violations(rules, condition, row, manifest)
+            found = (*_violations(rules, condition, row, manifest), *_links(rules, condition, row, manifest))
             rules.check(ACCEPTS, not found, f"{row.id} is registered, but {found}")
             _check_refusals(rules, condition, row, manifest)
     rules.conclude()
@@ -52,8 +52,16 @@ def _check_description(rules: Rules, condition: Condition) -> None:
     rules.check(DESCRIBED, label is not None, f"label is {condition.label!r}; expected one capitalised word, for ids")
     scored = condition.scored_by in _SCORED_BY
     rules.check(DESCRIBED, scored, f"scored_by is {condition.scored_by!r}; expected one of {_SCORED_BY}")
-    flags = (condition.has_slot, condition.every_stage)
+    flags = (
+        condition.has_slot,
+        condition.every_stage,
+        condition.control,
+        condition.shares_text,
+        condition.own_start,
+    )
     rules.check(DESCRIBED, all(type(flag) is bool for flag in flags), f"flags are {flags}; expected True or False")
+    early = condition.control and condition.every_stage
+    rules.check(DESCRIBED, not early, "every_stage is True; a control is evaluated at the last stage only")
     counted = type(condition.per_task) is int and condition.per_task > 0
     rules.check(DESCRIBED, counted, f"per_task is {condition.per_task!r}; expected 1 or more")
 
@@ -67,11 +75,22 @@ def _check_refusals(rules: Rules, condition: Condition, row: Variant, manifest: 
     rules.check(REFUSES_GOAL, bool(refused), f"{row.id} with goal {goal.id if goal else None} is accepted")
     for text in ("", "Put it THERE."):
         refused = _violations(rules, condition, dataclasses.replace(row, instruction=text), manifest)
-        rules.check(REFUSES_TEXT, bool(refused), f"{row.id} with the instruction {text!r} is accepted")
+        rules.check(
+            REFUSES_TEXT,
+            bool(refused) or text == row.instruction,
+            f"{row.id} with the instruction {text!r} is accepted",
+        )
+
+
+def _links(rules: Rules, condition: Condition, row: Variant, manifest: Manifest) -> tuple[Violation, ...]:
+    return _plain(rules, "links", condition.links(row, manifest.task(row.task), manifest.tasks))
 
 
 def _violations(rules: Rules, condition: Condition, row: Variant, manifest: Manifest) -> tuple[Violation, ...]:
-    found = condition.violations(row, manifest.task(row.task), manifest.scene_of(row.task))
+    return _plain(rules, "violations", condition.violations(row, manifest.task(row.task), manifest.scene_of(row.task)))
+
+
+def _plain(rules: Rules, name: str, found: tuple[Violation, ...]) -> tuple[Violation, ...]:
     plain = isinstance(found, tuple) and all(isinstance(violation, Violation) for violation in found)
-    rules.check(VIOLATIONS, plain, f"violations gives {found!r}; expected a tuple of Violation")
+    rules.check(VIOLATIONS, plain, f"{name} gives {found!r}; expected a tuple of Violation")
     return found

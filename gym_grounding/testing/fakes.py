@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gym_grounding import conditions
 from gym_grounding import manifest as manifests
 from gym_grounding.adapters import toy
 from gym_grounding.policy import Observations, Policy
@@ -26,7 +27,8 @@ class ToyPolicy:
 
     Args:
         deaf: False: does what the instruction asks for, looked up in the registry, and stands still where no goal
-            belongs to it (collisions). True: always does the scene's own task, whose identity it therefore needs.
+            belongs to it (collisions, null, negated). True: always does the scene's own task, whose identity it
+            therefore needs.
         registry: path of the registry; None for ``testing.TOY_REGISTRY``.
     """
 
@@ -40,10 +42,9 @@ class ToyPolicy:
         self._by_task = {task.id: (task.goal, manifest.scene_of(task.id)) for task in manifest.tasks.values()}
         self._by_text: dict[str, _Job] = {}
         for variant in manifest.variants.values():
-            goal, scene = self._by_task[variant.task]
-            scored = variant.condition in ("original", "paraphrase")
-            wanted = variant.goal or (goal if scored else None)
-            self._by_text[variant.instruction] = None if wanted is None else (wanted, scene)
+            wanted = conditions.asked(variant, manifest.task(variant.task))
+            if wanted is not None:
+                self._by_text[variant.instruction] = (wanted, manifest.scene_of(variant.task))
 
     def start(
         self, instructions: Sequence[str], seed: Sequence[int], tasks: Sequence[str] | None = None

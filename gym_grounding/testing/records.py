@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from gym_grounding import conditions
 from gym_grounding.manifest import Manifest
 from gym_grounding.metrics import Curve, Evidence
 from gym_grounding.plan import Plan
@@ -34,6 +35,7 @@ def episode(
     void: Iterable[str] = (),
     moved: float = 0.3,
     instruction: str = "do it",
+    described: bool = False,
 ) -> EpisodeRecord:
     """One episode that is consistent in itself.
 
@@ -42,10 +44,11 @@ def episode(
         at_end: labels that held after the last step; None for those of ``reached``.
         void: labels that already held right after settling.
         moved: largest distance of the hand from its start [m].
+        described: nothing scores the variant, whatever its condition says.
     """
     steps = dict(reached) if isinstance(reached, Mapping) else {label: 10 for label in reached}
     end = tuple(steps if at_end is None else at_end)
-    label = {"original": "original", "paraphrase": "original", "contrast": "target"}.get(condition)
+    label = None if described else conditions.get(condition).scored_by
     success = None
     if label is not None and label not in void:
         success = label in end if judged == "end" else label in steps
@@ -64,7 +67,7 @@ def episode(
         instruction_sha256=hashlib.sha256(instruction.encode()).hexdigest(),
         episode_seed=0,
         steps=100,
-        ended="terminated" if success and condition in ("original", "paraphrase") else "truncated",
+        ended="terminated" if success and label == "original" else "truncated",
         success=success,
         first_held=steps,
         held_at_end=end,
@@ -86,19 +89,22 @@ def evidence(
     probes: Iterable[ProbeRecord] = (),
     curves: Iterable[Curve] = (),
     trained: Mapping[str, str] | None = None,
+    planned: Iterable[str] = ("original", "paraphrase", "contrast", "collision"),
+    instruction_of: Mapping[str, str] | None = None,
 ) -> Evidence:
-    """What metrics are computed from; every condition counts as planned and every task of the order as evaluated."""
+    """What metrics are computed from; every task of the order counts as evaluated."""
     tasks = tuple(order)
     return Evidence(
         method=method,
         order=tasks,
         tasks=tasks,
         stages=tuple(stages),
-        conditions=("original", "paraphrase", "contrast", "collision"),
+        conditions=tuple(planned),
         episodes=tuple(episodes),
         probes=tuple(probes),
         curves=tuple(curves),
         trained=trained or {},
+        instruction_of=instruction_of or {},
     )
 
 
@@ -115,10 +121,15 @@ def invented(
         frozen: the policy is the same at every stage.
     """
     variant = manifest.variant(cell.variant)
-    goal = "original" if behaviour == "deaf" or variant.condition in ("original", "paraphrase") else "target"
-    idle = behaviour == "listening" and variant.condition == "collision"
+    asked = conditions.asked(variant, manifest.task(variant.task))
+    own = conditions.scored_by(variant) == "target"
+    goal = "target" if own and behaviour == "listening" else "original"
+    # A preset joint is taken for what the original asks for, so that nothing is left to do for it.
+    void = ("original",) if variant.joints else ()
+    idle = goal in void or (behaviour == "listening" and (asked is None or variant.described))
     start = (goal, variant.task, 0 if frozen else cell.stage, cell.init_state, cell.seed)
     lucky = not idle and _chance(*start) < skill
+    steps = {goal: 40 + int(50 * _chance("step", *start))} if lucky else {}
     return episode(
         variant.condition,
         task=variant.task,
@@ -130,9 +141,12 @@ def invented(
         stage=cell.stage,
         init_state=cell.init_state,
         seed=cell.seed,
-        reached={goal: 40 + int(50 * _chance("step", *start))} if lucky else {},
+        reached=steps,
+        at_end=[*steps, *(() if steps else void)],
+        void=void,
         moved=drift if idle else 0.3,
         instruction=variant.instruction,
+        described=variant.described,
     )
 
 

@@ -104,8 +104,8 @@ class Deaf(_Scripted):
 class Listening(_Scripted):
     """Does what the instruction asks for, according to the registry; stands still where that is no goal it can reach.
 
-    Originals and paraphrases ask for the task's goal, contrasts for their own, collisions for none. It is not told the
-    task: within a suite, a sentence means the same in every task.
+    Originals and paraphrases ask for the task's goal, contrasts and swaps for their own, collisions for none (see
+    ``conditions.asked``). It is not told the task: within a suite, a sentence means the same in every task.
 
     Args:
         registry: path of the registry file; None for the shipped one.
@@ -135,7 +135,7 @@ class Listening(_Scripted):
 
 
 def meanings(registry: Manifest, suite: str) -> dict[str, Goal | None]:
-    """What each instruction of a suite asks for: a goal, or None where nothing in the scene satisfies it.
+    """What each instruction of a suite asks for: a goal, or None where there is nothing to do.
 
     Raises:
         UnknownName: no such suite.
@@ -143,22 +143,17 @@ def meanings(registry: Manifest, suite: str) -> dict[str, Goal | None]:
     """
     found: dict[str, Goal | None] = {}
     first: dict[str, Variant] = {}
-    for variant in registry.select(suite=suite):
-        goal = _meaning(variant, registry)
+    rows = registry.select(suite=suite)
+    for variant in (row for row in rows if not row.described):
+        goal = conditions.asked(variant, registry.task(variant.task))
         text = variant.instruction
         if text in found and found[text] != goal:
             ids = f"{first[text].id} and {variant.id}"
             raise PolicyError(f"{ids} say the same, {text!r}, and mean different goals: no sentence tells them apart")
         first.setdefault(text, variant)
         found[text] = goal
-    return found
-
-
-def _meaning(variant: Variant, registry: Manifest) -> Goal | None:
-    if variant.goal is not None:
-        return variant.goal
-    scored_by = conditions.get(variant.condition).scored_by
-    return registry.task(variant.task).goal if scored_by == "original" else None
+    # Where it is described only, a text asks for what is so already.
+    return dict.fromkeys(row.instruction for row in rows if row.described) | found
 
 
 def _act(row: Mapping[str, NDArray[Any]], episode: Episode) -> tuple[NDArray[np.float64], Episode]:

@@ -77,10 +77,21 @@ def test_the_sound_row_breaks_nothing(codes: Any, condition: str) -> None:
             {"details": {"certificate": {"support": "added_predicate"}}},
             ("certificate.support", "added_predicate"),
         ),
-        (
-            "contrast",
-            {"details": {"certificate": {"true_initially": {"settled": 1, "of": 50}}}},
-            ("certificate.true_initially", "already_true"),
+        *(
+            (
+                "contrast",
+                {"details": {"certificate": {"true_initially": {"settled": 0, "of": 50, name: 1}}}},
+                ("certificate.true_initially", "already_true"),
+            )
+            for name in ("raw", "settled", "tolerant")
+        ),
+        *(
+            (
+                "contrast",
+                {"details": {"certificate": {"trained_goal_of": ()}}},
+                (f"certificate.{name}", "not_certified"),
+            )
+            for name in ("support", "demonstrated", "on_path")
         ),
         (
             "contrast",
@@ -177,8 +188,13 @@ def test_permissive_rows_may_break_strict_rules_but_not_the_others(codes: Any, t
     assert codes("contrast", **reason, **lift) == {("judged", "on_path")}
     assert codes("contrast", **reason, goal=MORE) == set()
     assert codes("contrast", **reason, goal=SAME) == {("goal", "same_goal")}
-    measured = {"support": "reversed", "on_path": True, "true_initially": {"settled": 3, "of": 3}}
-    assert codes("contrast", **reason, judged="end", details={"certificate": measured}) == set()
+    measured = {"support": "reversed", "demonstrated": "none", "on_path": True}
+    initially = {"raw": 3, "settled": 2, "tolerant": 3, "of": 3}
+    certificate = {**measured, "true_initially": initially}
+    assert codes("contrast", **reason, judged="end", details={"certificate": certificate}) == set()
+    always = {**measured, "true_initially": initially | {"settled": 3}}
+    found = codes("contrast", **reason, judged="end", details={"certificate": always})
+    assert found == {("certificate.true_initially", "always_true")}
 
 
 def test_a_preposition_follows_its_noun(codes: Any) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from gym_grounding import conditions, manifest
 from gym_grounding.errors import UnknownName
+from gym_grounding.testing import TOY_REGISTRY
 
 
 def test_the_folder_lists_them() -> None:
@@ -28,13 +29,14 @@ def test_labels_tell_conditions_apart() -> None:
 
 
 @pytest.mark.parametrize("name", conditions.names())
-def test_no_rule_objects_to_the_shipped_rows(name: str) -> None:
-    book = manifest.load()
-    rows = book.select(conditions=[name])
+def test_no_rule_objects_to_the_supplied_rows(name: str) -> None:
+    books = (manifest.load(), manifest.load(TOY_REGISTRY))
+    rows = [(book, row) for book in books for row in book.select(conditions=[name])]
     assert rows
     condition = conditions.get(name)
-    for row in rows:
+    for book, row in rows:
         assert condition.violations(row, book.task(row.task), book.scene_of(row.task)) == ()
+        assert condition.links(row, book.task(row.task), book.tasks) == ()
 
 
 def test_what_each_is_scored_by_and_when() -> None:

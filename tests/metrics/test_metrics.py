@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gym_grounding import metrics
+from gym_grounding import conditions, metrics
 from gym_grounding.errors import UnknownName
 from gym_grounding.metrics import Scope
 from gym_grounding.metrics.collision import INITIATION
@@ -29,7 +29,16 @@ def find(found, quantity, **scope):
 
 
 def test_the_families_are_found_by_folder_listing():
-    assert {"success", "continual", "paraphrase", "goal_switch", "collision", "action", "correlation"} <= set(FAMILIES)
+    assert {
+        "success",
+        "continual",
+        "paraphrase",
+        "goal_switch",
+        "collision",
+        "action",
+        "controls",
+        "correlation",
+    } <= set(FAMILIES)
     with pytest.raises(UnknownName, match="Did you mean 'collision'"):
         metrics.get("colision")
     assert metrics.get("gym_grounding.metrics.success:METRIC") is metrics.get("success")
@@ -112,7 +121,7 @@ def test_a_deaf_policy_persists_exactly_as_often_as_it_succeeds(toy):
 EPISODES = st.lists(
     st.builds(
         episode,
-        st.sampled_from(["original", "paraphrase", "contrast", "collision"]),
+        st.sampled_from(conditions.names()),
         task=st.sampled_from(["Toy-T0", "Toy-T1"]),
         slot=st.sampled_from(["object", "target"]),
         tier=st.sampled_from(["strict", "permissive"]),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from gym_grounding.adapters.libero.robosuite_names import (
     robosuite_parse_problem,
     string_to_array,
 )
-from gym_grounding.errors import SimulatorError
+from gym_grounding.errors import InvalidOption, SimulatorError
 
 ATTEMPTS = 100
 """Placements of the objects that are tried before giving up; LIBERO tries without end."""
@@ -106,9 +106,38 @@ class Environment:
         model, body = self.problem.sim.model, self.problem.obj_body_id[name]
         model.body_pos[body], model.body_quat[body] = pose[:3], pose[3:]
 
+    def preset(self, init_state: NDArray[np.float64], joints: Mapping[str, float]) -> NDArray[np.float64]:
+        """A copy of an initial state, shape (1 + nq + nv,), in which joints stand elsewhere, at rest.
+
+        Args:
+            init_state: time, positions and velocities.
+            joints: fixture, object or site -> position of its one joint [m or rad].
+
+        Raises:
+            InvalidOption: an entity that is not in the scene or has not exactly one joint.
+        """
+        model, changed = self.problem.sim.model, init_state.copy()
+        for name, position in joints.items():
+            joint = self._joint(name)
+            changed[1 + model.get_joint_qpos_addr(joint)] = position
+            changed[1 + model.nq + model.get_joint_qvel_addr(joint)] = 0.0
+        return changed
+
     def close(self) -> None:
         """Free the scene."""
         self.control.close()
+
+    def _joint(self, name: str) -> str:
+        """Name of the one joint of an entity; free joints of movable objects are none."""
+        problem = self.problem
+        parts = {**problem.fixtures_dict, **problem.object_sites_dict}
+        movable = {known: part.joints for known, part in parts.items() if getattr(part, "joints", None)}
+        if len(movable.get(name, ())) != 1:
+            single = ", ".join(sorted(known for known, names in movable.items() if len(names) == 1))
+            has = f"has {len(movable.get(name, ()))} joints" if name in parts else "is no fixture or site of this scene"
+            raise InvalidOption(f"joints: {name!r} {has}; preset one of {single or 'nothing here'}")
+        joint: str = movable[name][0]
+        return joint
 
     def _as_loaded(self) -> None:
         """Bring model and data to where loading them leaves them; stands for the simulator's ``reset``."""

@@ -126,7 +126,7 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
             raise UnknownName("work surface", region.surface, [env.workspace_name])
         self._like = env.sim.model.site_name2id(native.name)
         self._surface = env.sim.model.site_bodyid[self._like]
-        self.zone = _zone(region, native)
+        self.zone = _zone(region, native, float(env.sim.model.site_pos[self._like][2]))
 
     def position(self) -> NDArray[np.float64]:
         """World position of the zone's centre [m], shape (3,), as the compiled scene would place its site."""
@@ -152,13 +152,20 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         return origin
 
 
-def _zone(region: Region, native: Any) -> Any:
-    """The target zone that LIBERO's arena would make of the region; height and thickness are those of its siblings."""
+def _zone(region: Region, native: Any, height: float) -> Any:
+    """The target zone that LIBERO's arena would make of the region, as thick as its siblings.
+
+    Args:
+        region: where it lies.
+        native: a zone of the same surface.
+        height: of the compiled siblings above the surface's body [m]; a kitchen's arena compiles them lower than the
+            zone objects say.
+    """
     x_min, y_min, x_max, y_max = region.ranges
     return TargetZone(
         name=region.name,
         zone_size=((x_max - x_min) / 2, (y_max - y_min) / 2),
         zone_centroid_xy=((x_max + x_min) / 2, (y_max + y_min) / 2),
         zone_height=native.size[2],
-        z_offset=native.pos[2],
+        z_offset=height,
     )

@@ -6,11 +6,13 @@ from gym_grounding.adapters.libero import install
 
 with install.importing():
     from libero.libero import get_default_path_dict, get_libero_path
+    from libero.libero.benchmark import task_maps
     from libero.libero.envs.bddl_utils import robosuite_parse_problem
     from libero.libero.envs.env_wrapper import ControlEnv
     from libero.libero.envs.object_states import SiteObjectState
     from libero.libero.envs.objects.target_zones import TargetZone
     from libero.libero.envs.predicates import get_predicate_fn, get_predicate_fn_dict
+    from mujoco import get_mju_user_warning, mjtGeom, mjtJoint, mjtWarning, set_mju_user_warning
     from robosuite.utils import binding_utils
     from robosuite.utils.binding_utils import MjRenderContextOffscreen
     from robosuite.utils.errors import RandomizationError
@@ -29,9 +31,15 @@ __all__ = [
     "convert_quat",
     "get_default_path_dict",
     "get_libero_path",
+    "get_mju_user_warning",
     "get_predicate_fn",
     "get_predicate_fn_dict",
+    "mjtGeom",
+    "mjtJoint",
+    "mjtWarning",
     "robosuite_parse_problem",
     "sensor",
+    "set_mju_user_warning",
     "string_to_array",
+    "task_maps",
 ]

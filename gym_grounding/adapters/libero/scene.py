@@ -41,6 +41,7 @@ class LiberoScene:
     Episode start: LIBERO's reset seeded with the number of the initial state, gripper ramp zeroed, fixtures placed from
     the table, initial state set once, ``settings.settle_steps`` idle steps. It equals, to the last bit, what a new
     environment of LIBERO's gives after ``env.seed(k); env.reset(); env.set_init_state(states[k])`` and those steps.
+    Preset joints are written into the initial state, with no speed; what lies in a drawer is not moved with it.
 
     Surprises:
         Gripper: +1 closes, -1 opens, 0 holds; only the sign counts. A command takes 8 steps from open to closed.
@@ -73,7 +74,7 @@ class LiberoScene:
         self._lease: _Lease | None = None
         self._open()
 
-    def reset(self, task: Task, init_state: int) -> Observation:
+    def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
         """See ``adapters.Scene.reset``."""
         row = facts.init_state(task, init_state)
         if task.id not in self._verified:
@@ -86,7 +87,7 @@ class LiberoScene:
         with self._simulating(f"start initial state {init_state} of {task.id}"):
             simulator.image_size = self._settings.image_size
             bddl, poses = facts.bddl_path(task), fixtures.poses(task, init_state)
-            self._raw = simulator.start(bddl, init_state, row, poses, drawing=steps == 0)
+            self._raw = simulator.start(bddl, init_state, row, poses, drawing=steps == 0, joints=joints)
             for step in range(1, steps + 1):
                 self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
             self._judge.settled()

@@ -58,6 +58,7 @@ class Simulator:
         init_state: NDArray[np.float64],
         fixtures: Mapping[str, NDArray[np.float64]] | None,
         drawing: bool,
+        joints: Mapping[str, float] | None = None,
     ) -> Mapping[str, Any]:
         """Start an episode; a pure function of its arguments.
 
@@ -68,6 +69,11 @@ class Simulator:
             fixtures: name -> position [m] and quaternion (w, x, y, z) of every fixture, shape (7,); None leaves them
                 where the reset puts them.
             drawing: whether the returned observation needs its pictures.
+            joints: entity -> position of its one joint [m or rad] that takes the place of the initial state's.
+
+        Raises:
+            InvalidOption: an entity without exactly one joint.
+            SimulatorError: fixture poses or an initial state of another scene.
         """
         environment, model = self._environment, self.env.sim.model
         assert environment is not None
@@ -81,7 +87,8 @@ class Simulator:
         for name, pose in (fixtures or {}).items():
             environment.place_fixture(name, pose)
         self._drawing = drawing
-        observation: Mapping[str, Any] = environment.control.set_init_state(init_state)
+        started = environment.preset(init_state, joints) if joints else init_state
+        observation: Mapping[str, Any] = environment.control.set_init_state(started)
         return observation
 
     def step(self, action: NDArray[np.float64], drawing: bool) -> Mapping[str, Any]:

@@ -1,0 +1,1 @@
+"""The registry's builder: proposes sentences, checks them, measures their goals, writes the file."""
