@@ -4,8 +4,10 @@
     ...
     <!-- end -->
 
-Run: python docs/generate.py [--check] [PAGE ...]; with --check nothing is written, and the exit code is 1 when a part
-is not what its command prints.
+A figure is drawn by the command in a mark of its own: <!-- drawn: gym-grounding variants coverage --figure FILE -->.
+
+Run: python docs/generate.py [--check] [PAGE ...]; with --check nothing is written or drawn, and the exit code is 1
+when a part is not what its command prints.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PART = re.compile(r"(<!-- generated: (?P<command>[^\n]*?) -->\n)(?P<text>.*?)(<!-- end -->)", re.DOTALL)
+FIGURE = re.compile(r"^<!-- drawn: (?P<command>[^\n]*?) -->$", re.MULTILINE)
 PROGRAMS = {"gym-grounding": ["-m", "gym_grounding"], "python": []}
 """First word of a command -> arguments of the Python that runs this file."""
 
@@ -56,6 +59,9 @@ def main() -> None:
     for path in given.page or sorted(Path(__file__).parent.glob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = regenerated(before)
+        if not given.check:
+            for figure in FIGURE.finditer(before):
+                printed(figure["command"])
         if before != after:
             stale.append(path.name)
             if not given.check:

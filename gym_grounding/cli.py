@@ -1,4 +1,4 @@
-"""The command line: list, validate, evaluate, errors, observe, probe, report, salvage, metrics.
+"""The command line: list, validate, variants, evaluate, errors, observe, probe, report, salvage, metrics.
 
 Input errors, and episodes that ended in an error, end with exit code 2; an interrupted evaluation with 130. Heavy
 modules are imported by the command that needs them.
@@ -30,6 +30,7 @@ from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource
 from gym_grounding.records import ErrorRecord
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
+from gym_grounding.variants.commands import variants as variant_commands
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -496,6 +497,8 @@ def metrics() -> None:
 
     click.echo(metrics_page())
 
+
+main.add_command(variant_commands)
 
 if __name__ == "__main__":
     main()

@@ -40,8 +40,8 @@ class Cell:
 class EpisodeRecord:
     """One finished episode.
 
-    Goals are labelled ``original``, ``target`` (the variant's own, where it has another one) or, for the other tasks of
-    the scene whose goals differ from both, by task id. Steps count policy actions from 1; settling is not counted.
+    Goals are labelled ``original``, ``target`` (the variant's own, where it has one) or, for the other tasks of the
+    scene whose goals differ from both, by task id. Steps count policy actions from 1; settling is not counted.
 
     Attributes:
         stage, variant, init_state, seed: the cell.

@@ -32,9 +32,9 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
     """Watches the goals of one variant: reward, episode end and ``info``. Shows nothing to the policy.
 
     ## Description
-    At every step the registered goals of the scene are evaluated: the task's original goal, the goal that the variant's
-    instruction asks for where it is another one (contrasts, swaps, reverse), and the other tasks' goals. A goal that
-    holds right after settling is void for the episode: it never counts.
+    At every step the registered goals of the scene are evaluated: the task's original goal, the variant's own goal
+    (contrasts, swaps, reverse), and the other tasks' goals. A goal that holds right after settling is void for the
+    episode: it never counts.
 
     ## Action Space
     That of the wrapped environment.
@@ -65,7 +65,7 @@ class GoalReport(_Wrapper, RecordConstructorArgs):
     - ``variant`` (str): id of the variant.
     - ``original_goal`` (bool): the original goal holds now.
     - ``original_goal_step`` (int): first step at which it held; -1 when it has not, or is void.
-    - ``target_goal``, ``target_goal_step``: the same for the variant's own goal; only where it has another one.
+    - ``target_goal``, ``target_goal_step``: the same for the variant's own goal; only where it has one.
     - ``other_goals`` (str): ids of the other tasks whose goals hold now, separated by spaces.
     - ``is_success`` (bool): the scoring goal was reached so far (``judged: ever``) or holds now (``judged: end``); only
       where a goal scores the variant.

@@ -97,9 +97,12 @@ def test_other_programs_are_not_run():
 
 
 def test_the_figure_shows_the_shipped_registry():
+    assert [found["command"] for found in GENERATE.FIGURE.finditer(PAGES["instructions.md"])] == [
+        "gym-grounding variants coverage --figure docs/coverage.png"
+    ]
     png = (DOCS / "coverage.png").read_bytes()
     digest = _figure.digest(coverage.cells(manifests.load()))
-    assert digest.encode() in png, "run: gym-grounding variants coverage --figure docs/coverage.png"
+    assert digest.encode() in png, "run: python docs/generate.py"
     assert len(png) < 200_000
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import gym_grounding
-from gym_grounding import ContinualSchedule, Plan, SceneEnv, adapters
+from gym_grounding import ContinualSchedule, Plan, SceneEnv, adapters, conditions
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.policy import load_policy
+from gym_grounding.probe import StoredObservations, _probe
 from gym_grounding.rollout import run_cells
 from gym_grounding.testing import TOY_REGISTRY, check_variant
 from gym_grounding.testing._contract import ContractBroken
@@ -219,3 +220,15 @@ def test_check_variant_finds_the_fault(monkeypatch, fault, rules):
     with pytest.raises(ContractBroken) as caught:
         check_variant("Toy-T0-Original", TOY_REGISTRY)
     assert set(caught.value.rules) == set(rules)
+
+
+def test_stored_observations_are_not_shown_to_texts_that_start_elsewhere(toy):
+    """They are of the originals' starts, in which nothing is preset."""
+    plan = Plan.make("Toy", registry=TOY_REGISTRY, tasks=[2], conditions=conditions.names(), init_states=[0])
+    stored = {"Toy-T2": StoredObservations(("start",), {"hand_pos": np.zeros((1, 3))}, None, plan.settings)}
+    asked = {variant.condition for _, _, variant in _probe._work(stored, plan, toy)}
+    assert asked == {"paraphrase", "collision"}
+    assert {variant.condition for variant in plan.variants(toy, 5)} == asked | {"original", "reverse"}
+    alone = Plan.make("Toy", registry=TOY_REGISTRY, tasks=[2], conditions=["reverse"], init_states=[0])
+    with pytest.raises(InvalidOption, match="the plan has no variants of these tasks to compare with"):
+        _probe._work(stored, alone, toy)

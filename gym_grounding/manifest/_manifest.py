@@ -141,8 +141,8 @@ class Manifest:
     def goals(self, variant: str) -> dict[str, Goal]:
         """Goals to watch in an episode of a variant, by label.
 
-        ``original`` is the task's own; ``target`` the variant's, if it has another one; then, under its task id, the
-        goal of every other task of the scene that equals neither.
+        ``original`` is the task's own; ``target`` the variant's, if it has one; then, under its task id, the goal of
+        every other task of the scene that equals neither.
 
         Raises:
             UnknownName: no such variant.
@@ -150,7 +150,7 @@ class Manifest:
         row = self.variant(variant)
         task = self.tasks[row.task]
         goals = {"original": task.goal}
-        if row.goal is not None and row.goal != task.goal:
+        if row.goal is not None:
             goals["target"] = row.goal
         own = set(goals.values())
         others = {other.id: other.goal for other in self.scene_tasks(task.scene) if other.goal not in own}

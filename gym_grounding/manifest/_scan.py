@@ -37,6 +37,6 @@ def scan(raw: bytes) -> Listing | None:
     following = _SECTION.search(raw, start)
     rows = raw[start : following.start() if following else len(raw)]
     ids = tuple(found.decode() for found in _ID.findall(rows))
-    if not ids or len(set(ids)) != len(_ROW.findall(rows)) or len(ids) != len(set(ids)):
+    if not ids or len(set(ids)) != len(_ROW.findall(rows)):
         return None
     return Listing(int(versions[0]), ids)

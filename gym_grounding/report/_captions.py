@@ -26,7 +26,7 @@ RUNS = f"Told the task: whether the policy is given the task's identity beside t
 ERRORS = "The last error of each cell that has no episode; the run's database holds the tracebacks."
 VARIANTS = _line(
     f"""Last stage. Reached: number of episodes in which each goal held after at least one step; original and target
-    (the instructed goal where it is another one) by these names, goals of other tasks by task. At end: held after the
+    (the variant's own goal, if it has one) by these names, goals of other tasks by task. At end: held after the
     last step. First held: median step over the episodes that reached it. Moved: episodes in which the hand moved at
     least {INITIATION} m. Success: by the goal that scores the variant, with Wilson's interval; where nothing scores it
     (collisions, null, negated, what is only described) there is none."""

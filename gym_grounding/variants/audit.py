@@ -51,7 +51,7 @@ class Audit:
         found = self.readings(text, names)
         certain = [reading for reading in found if not reading.doubts]
         if not certain:
-            return "; ".join(min((reading.doubts for reading in found), key=len))
+            return "; ".join(min(found, key=lambda reading: len(reading.doubts)).doubts)
         return next((words for reading in certain if (words := difference(reading, wanted[0], names))), "")
 
     def readings(self, text: str, names: Names) -> tuple[Reading, ...]:

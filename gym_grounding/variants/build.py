@@ -183,6 +183,8 @@ def _measure_goals(evidence: Recorded, proposer: Proposer, context: Context, wor
         ]
         for task in context.definitions.tasks.values()
     }
+    for task, goals in controls.goals(context.definitions, evidence).items():
+        wanted[task].append(Questions(tuple(goals)))
     evidence.prepare(wanted, workers, progress)
 
 

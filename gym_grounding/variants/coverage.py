@@ -18,7 +18,7 @@ from gym_grounding.manifest import Manifest
 from gym_grounding.manifest._source import parse
 from gym_grounding.types import SLOTS, TIERS, Absent, Variant
 from gym_grounding.variants._tables import Table
-from gym_grounding.variants.reasons import meaning
+from gym_grounding.variants.reasons import broken, meaning
 
 CONDITIONS = ("original", "paraphrase", "contrast", "collision")
 """Conditions that have cells, in the order of a page."""
@@ -243,13 +243,14 @@ def _explained(suite: str, group: Sequence[Cell], slot: str, theirs: object) -> 
 
 
 def _what(cell: Cell) -> str:
+    """The sentence that fills a cell, or all that was refused for it, or why nothing was proposed."""
     if cell.variant is not None:
-        return f"{cell.variant.instruction} ({cell.variant.tier_reason or cell.variant.tier})"
-    first = cell.absent[0] if cell.absent else None
-    if first is None:
-        return NO_REASON
-    text = f"refused {first.instruction!r}: " if first.instruction else ""
-    return f"{text}{cell.reason}: {first.note}" if first.note else f"{text}{cell.reason}"
+        codes = ", ".join(broken(cell.variant.tier_reason))
+        return f"{cell.variant.instruction} ({': '.join(filter(None, [cell.variant.tier, codes]))})"
+    refused = [f"{row.instruction!r} ({row.reason})" for row in cell.absent if row.instruction is not None]
+    if refused:
+        return f"refused: {', '.join(refused)}"
+    return next((f"{row.reason}: {row.note}" for row in cell.absent if row.note), cell.reason)
 
 
 def _why(group: Iterable[Cell]) -> str:

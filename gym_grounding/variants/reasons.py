@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gym_grounding.types import Variant
 from gym_grounding.variants._tables import Table
 
 
@@ -76,7 +77,6 @@ CONTRAST: Mapping[str, Reason] = {
         "moves something that carries another thing",
         "what is to be moved carries nothing",
     ),
-    "burdened": Reason("moves something that carries something else", "nothing else comes along with what it moves"),
     "on_path": Reason(
         "asks for something through which the original task passes",
         "who does the original task does not pass through its goal",
@@ -156,6 +156,12 @@ RULES: Mapping[str, Mapping[str, Reason]] = {
     "swap": SWAP,
 }
 """Condition -> code -> rule, in the order of the checks; the first rule that fails names the refusal."""
+_ONLY: Mapping[str, tuple[str, ...]] = {
+    "unknown_noun": ("object", "target"),
+    "background": ("object", "target"),
+    "unknown_value": ("attribute",),
+}
+"""Rules of a collision that only these slots have."""
 
 
 def meaning(code: str, condition: str = "") -> str:
@@ -169,12 +175,22 @@ def broken(tier_reason: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z_]+", re.sub(r",? and |, ", " ", tier_reason.partition(":")[0])))
 
 
-def rules(condition: str, tier_reason: str = "") -> Iterator[str]:
-    """The rules that a registered sentence of a condition keeps, as sentences, in the order of the checks."""
-    left_out = broken(tier_reason)
-    for code, reason in RULES.get(condition, {}).items():
-        if code not in left_out:
+def rules(variant: Variant) -> Iterator[str]:
+    """The rules of its condition that a registered sentence keeps, in the order of the checks, as ``code: words``."""
+    left_out = {*broken(variant.tier_reason), *_unasked(variant)}
+    for code, reason in RULES.get(variant.condition, {}).items():
+        if code not in left_out and variant.slot in _ONLY.get(code, (variant.slot,)):
             yield f"{code}: {reason.kept}"
+
+
+def _unasked(variant: Variant) -> tuple[str, ...]:
+    """Rules that say nothing of a row: nothing stays lifted, so a lift has no witness; a person overrode a reading."""
+    certificate = variant.details.get("certificate")
+    if variant.condition == "contrast" and not (isinstance(certificate, dict) and "witness" in certificate):
+        return ("no_witness", "original_holds")
+    if variant.details.get("audit") == "manual":
+        return ("other_meaning", "audit_refused")
+    return ()
 
 
 def tables() -> tuple[Table, ...]:

@@ -78,7 +78,7 @@ def describe(manifest: Manifest, name: str) -> Description:
         task=task,
         facts=tuple(_facts(variant, task)),
         evidence=(*_certificate(variant), *_absence(variant)),
-        checks=tuple(rules(variant.condition, variant.tier_reason)),
+        checks=tuple(rules(variant)),
         broken=variant.tier_reason,
         siblings=tuple(family),
         refused=tuple(
@@ -147,7 +147,7 @@ def _facts(variant: Variant, task: Task) -> Iterator[tuple[str, str]]:
     yield from ((label, value) for label, value in labelled if value)
     yield "original goal", task.goal.id
     if variant.goal is not None:
-        yield "goal", variant.goal.id
+        yield ("opposite goal" if variant.described else "goal"), variant.goal.id
         yield from (("region", _region(region)) for region in variant.goal.regions)
     yield from (("preset joint", f"{name} at {place:g}") for name, place in variant.joints.items())
     yield "scored by", _scored(variant)
@@ -158,6 +158,8 @@ def _facts(variant: Variant, task: Task) -> Iterator[tuple[str, str]]:
 
 def _scored(variant: Variant) -> str:
     by = conditions.scored_by(variant)
+    if variant.described:
+        return "nothing; it asks for what is so already, and who reaches the opposite goal has not listened"
     if by is None:
         return "nothing; behaviour is described"
     when = "after the last step" if variant.judged == "end" else "after some step"

@@ -183,7 +183,8 @@ def test_names_are_of_the_scene():
     """The same words mean another thing elsewhere, or nothing."""
     assert "alphabet_soup_1 or tomato_sauce_1" in objection(OBJECT + "0", "pick up the can and place it in the basket")
     names = Names(DEFINED.scene_of(OBJECT + "0"))
-    pieces = list(names.pieces("can you put the can of alphabet soup near the can".split()))
+    text = "can you put the can of alphabet soup near the can"
+    pieces = list(names.pieces(text.split()))
     assert [piece.text for piece in pieces] == ["can", "you", "put", "the", "cup", "near", "the", "cup"]
     assert pieces[4].mention.entities == {"alphabet_soup_1"}
     assert pieces[7].mention.entities == {"alphabet_soup_1", "tomato_sauce_1"}

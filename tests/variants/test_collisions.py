@@ -210,6 +210,12 @@ REFUSED = [
     ("several_slots", f"{GOAL}-T0", "object", "turn on the microwave"),
     ("several_slots", f"{SPATIAL}-T1", "object", "pick up the black bowl next to the tray and place it on the plate"),
     ("several_slots", f"{SPATIAL}-T1", "relation", "pick up the black bowl under the tray and place it on the plate"),
+    (
+        "several_slots",
+        f"{SPATIAL}-T1",
+        "relation",
+        "pick up the black bowl next to the stove and place it on the plate",
+    ),
     ("same_goal", f"{LONG}-T3", "attribute", "put the bowl in the bottom drawer of the cabinet and close it"),
     (
         "several_slots",

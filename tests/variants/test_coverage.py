@@ -154,12 +154,20 @@ def test_differences_name_the_cells_that_make_them(tmp_path):
     found = rows(manifest, "Differences from the paper")
     more = [row for row in found if row["slot"] == "action"]
     assert [(row["ours"], row["paper"], row["cell"]) for row in more] == [(1, 0, "Mini-T0")]
-    assert "pick up the cup (several_slots)" in more[0]["what is there"]
+    assert more[0]["what is there"] == "pick up the cup (permissive: several_slots)"
     fewer = [row for row in found if row["slot"] == "target"]
     assert [row["cell"] for row in fewer] == ["Mini-T1", "Mini-T2", "Mini-T3"]
     assert all((row["ours"], row["paper"]) == (1, 2) for row in fewer)
     assert fewer[0]["what is there"] == "no_attribute_word: no word of target"
     assert [row for row in found if row["slot"] in ("object", "relation", "attribute")] == []
+
+
+def test_differences_name_everything_that_was_refused(tmp_path):
+    manifest = papered(tmp_path, {"contrast": {"action": 2, "object": 0, "relation": 1, "target": 1, "attribute": 0}})
+    second = Absent("Mini-T2", "contrast", "action", "manner", "it cannot", "push the lamp")
+    manifest = replace(manifest, absent=(*manifest.absent, second))
+    (row,) = (r for r in rows(manifest, "Differences from the paper") if r["cell"] == "Mini-T2")
+    assert row["what is there"] == "refused: 'turn off the lamp' (already_true), 'push the lamp' (manner)"
 
 
 def test_equal_numbers_that_hang_on_permissive_rows_are_told(tmp_path):

@@ -115,6 +115,8 @@ def test_controls_say_what_is_special_about_them(pages):
     assert "starts with lamp_1 at 1" in first
     assert "only described" not in first
     assert "only described" in second
+    assert "turnoff(lamp_1)" in first
+    assert "turnoff(lamp_1)" not in second
 
 
 def test_regions_lie_over_the_picture_of_their_task(pages):

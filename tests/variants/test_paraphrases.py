@@ -8,9 +8,8 @@ import pytest
 
 from gym_grounding.types import Entity, SceneFacts
 from gym_grounding.variants import definitions
-from gym_grounding.variants.proposers import ASKED, ProposalRequest
+from gym_grounding.variants.proposers import ASKED, ProposalRequest, paraphrases
 from gym_grounding.variants.proposers import _paraphrase_frames as frames
-from gym_grounding.variants.proposers import paraphrases
 
 DEFINED = definitions.load()
 VERBS = {form: verb for verb, forms in frames.VERBS.items() for form in forms}
@@ -141,7 +140,6 @@ def test_a_synonym_fits_one_thing_only():
     assert " can " not in re.sub("can of (alphabet soup|tomato sauce)", "", texts["LiberoObject-T0"])
     assert "cupboard" in texts["LiberoGoal-T0"]
     assert "cupboard" not in texts["LiberoLong-T3"], "the kitchen has cupboards in its background"
-    assert not any(re.search(r"\b(dish|container|pot|box)\b(?! of)", text) for text in texts.values() if "moka" not in text and "cookie box" not in text and "cheese box" not in text)
 
 
 def scene_of(**names):

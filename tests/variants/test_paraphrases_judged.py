@@ -1,7 +1,6 @@
 """What the validator says of paraphrases, and that every registered one passes both audits."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -56,7 +55,7 @@ def test_refusals(text, reason, note):
     listener = Listener()
     found = judged(text, listener=listener)
     assert (found.accepted, found.reason) == (False, reason)
-    assert note in found.note or reason == "other_meaning" and re.search(note, found.note), found.note
+    assert note in found.note
     assert listener.asked == [], "the first rule that fails names the refusal"
 
 

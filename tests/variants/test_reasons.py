@@ -9,6 +9,7 @@ import pytest
 
 from gym_grounding import manifest as manifests
 from gym_grounding import variants
+from gym_grounding.types import Variant
 from gym_grounding.variants import reasons
 
 FOLDER = Path(variants.__file__).parent
@@ -116,14 +117,34 @@ def test_codes_of_a_permissive_row(text, codes):
     assert reasons.broken(text) == codes
 
 
+def kept(condition, slot=None, tier_reason="", **details):
+    variant = Variant("X", "T", condition, slot, 1, "text", tier_reason=tier_reason, details=details)
+    return [line.partition(":")[0] for line in reasons.rules(variant)]
+
+
+WITNESSED = {"certificate": {"witness": {"found": True}}}
+
+
 def test_broken_rules_are_not_among_the_kept():
-    strict = list(reasons.rules("contrast"))
-    assert [line.partition(":")[0] for line in strict] == list(reasons.CONTRAST)
-    permissive = list(reasons.rules("contrast", "several_slots and on_path: ..."))
-    assert [line.partition(":")[0] for line in permissive] == [
-        code for code in reasons.CONTRAST if code not in ("several_slots", "on_path")
+    assert kept("contrast", "target", **WITNESSED) == list(reasons.CONTRAST)
+    permissive = kept("contrast", "action", "several_slots and on_path: ...", **WITNESSED)
+    assert permissive == [code for code in reasons.CONTRAST if code not in ("several_slots", "on_path")]
+    assert kept("null") == []
+
+
+def test_what_was_not_looked_for_is_not_said():
+    assert kept("contrast", "action", certificate={}) == [
+        code for code in reasons.CONTRAST if code not in ("no_witness", "original_holds")
     ]
-    assert list(reasons.rules("null")) == []
+    assert kept("paraphrase") == list(reasons.PARAPHRASE)
+    assert kept("paraphrase", audit="manual") == ["surface", "redundant"]
+
+
+def test_rules_of_other_slots_are_not_said():
+    own = {"object": {"unknown_noun", "background"}, "attribute": {"unknown_value"}, "action": set()}
+    own["target"] = own["object"]
+    for slot, codes in own.items():
+        assert set(kept("collision", slot)) & {"unknown_noun", "background", "unknown_value"} == codes
 
 
 def test_every_rule_says_both_sides():

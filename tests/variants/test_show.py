@@ -66,7 +66,10 @@ def test_the_facts_of_a_contrast(toy):
         ("Toy-T0-ContrastAction1", "the target goal, which must hold after the last step"),
         ("Toy-T0-CollisionObject1", "nothing; behaviour is described"),
         ("Toy-T2-Reverse1", "the target goal, which must hold after some step"),
-        ("Toy-T2-Reverse2", "nothing; behaviour is described"),
+        (
+            "Toy-T2-Reverse2",
+            "nothing; it asks for what is so already, and who reaches the opposite goal has not listened",
+        ),
     ],
 )
 def test_who_scores(toy, name, scored):
@@ -77,6 +80,9 @@ def test_the_facts_of_controls(toy):
     assert facts(toy, "Toy-T0-Swap1")["instruction of"] == ["Toy-T1"]
     assert facts(toy, "Toy-T0-Noise2")["errors"] == ["2"]
     assert facts(toy, "Toy-T2-Reverse1")["preset joint"] == ["lamp_1 at 1"]
+    assert facts(toy, "Toy-T2-Reverse1")["goal"] == ["turnoff(lamp_1)"]
+    assert "goal" not in facts(toy, "Toy-T2-Reverse2")
+    assert facts(toy, "Toy-T2-Reverse2")["opposite goal"] == ["turnoff(lamp_1)"]
     assert "(the empty instruction)" in show.as_text(show.describe(toy, "Toy-T0-Null"))
 
 

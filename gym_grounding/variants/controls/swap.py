@@ -31,7 +31,8 @@ def rows(definitions: Definitions, evidence: Evidence) -> tuple[Judgement, ...]:
 def goals(task: Task, definitions: Definitions, layout: Layout) -> tuple[Goal, ...]:
     """Goals of the swaps of a task that ``rows`` will have counted."""
     scene = definitions.scene_of(task.id)
-    asked = (_goal(other.instruction, scene, layout) for other in definitions.tasks_of(task.suite) if other != task)
+    others = (other for other in definitions.tasks_of(task.suite) if other.id != task.id)
+    asked = (_goal(other.instruction, scene, layout) for other in others)
     return tuple(dict.fromkeys(goal for goal in asked if goal is not None and not _unfit(goal, task, scene)))
 
 

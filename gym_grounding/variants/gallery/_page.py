@@ -99,7 +99,7 @@ def _held(manifest: Manifest, variant: Variant) -> Row:
     changed = variant.details.get("changed")
     new = str(changed["to"]) if isinstance(changed, dict) else None
     goal = variant.goal
-    asks = [code(goal.id)] if goal else []
+    asks = [code(goal.id)] if goal and not variant.described else []
     asks += [text(line) for line in (_lacks(variant), *_start(variant), variant.tier_reason) if line]
     sentence = marked(variant.instruction, new) if variant.instruction else "<em>the empty instruction</em>"
     words = [variant.id, variant.instruction, goal.id if goal else "", variant.kind, variant.tier_reason]
@@ -133,7 +133,7 @@ def _start(variant: Variant) -> Iterator[str]:
     for name, place in variant.joints.items():
         yield f"starts with {name} at {place:g}"
     if variant.described:
-        yield "so already, only described"
+        yield "asks for what is so already, only described"
 
 
 def _empty(cell: Cell, numbered: bool) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -93,9 +94,7 @@ class Absence:
 def single(parse: Parse) -> tuple[Clause, ...]:
     """The orders of a sentence with one thing each: "put both x and y in z" is two."""
     return tuple(
-        Clause(clause.action, (phrase,), clause.relation, clause.target, clause.verbs, clause.preposition)
-        for clause in parse.clauses
-        for phrase in clause.objects
+        dataclasses.replace(clause, objects=(phrase,)) for clause in parse.clauses for phrase in clause.objects
     )
 
 

@@ -108,13 +108,14 @@ def _check_one_slot(case: Case) -> None:
 
 
 def _place_differs(case: Case) -> bool:
-    """Whether the objects differ in the places that tell which is meant, and in nothing else."""
+    """Whether the objects differ in how they stand to what tells which is meant, and in nothing but that place."""
     pairs = [(one, other) for slot, one, other in case.phrases() if slot == "object" and one != other]
     return bool(pairs) and all(
         (one.noun, one.attribute, one.entities) == (other.noun, other.attribute, other.entities)
         and one.reference is not None
         and other.reference is not None
         and "of" not in (one.reference[0], other.reference[0])
+        and one.reference[0] != other.reference[0]
         for one, other in pairs
     )
 
