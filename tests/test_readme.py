@@ -6,12 +6,14 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import click
 import gymnasium
 import pytest
 
-from gym_grounding import ContinualSchedule, cli
+from gym_grounding import ContinualSchedule, cli, conditions, manifest
 from gym_grounding.registration import make
 from gym_grounding.store import RunStore
 from gym_grounding.testing import TOY_REGISTRY
@@ -72,13 +74,33 @@ def test_the_own_policy_is_evaluated_by_the_commands_beside_it(tmp_path):
 
 
 def test_commands_and_their_options_exist():
-    options = {option for command in cli.main.commands.values() for one in command.params for option in one.opts}
+    groups = [cli.main, *(command for command in cli.main.commands.values() if isinstance(command, click.Group))]
+    known = [command for group in groups for command in group.commands.values()]
+    options = {option for command in known for one in command.params for option in one.opts}
     commands = {found for text in [*quoted(), *blocks("sh")] for found in re.findall(r"gym-grounding ([a-z]+)", text)}
     assert commands >= {"list", "evaluate", "metrics", "validate"}
     assert commands <= cli.main.commands.keys()
+    inner = {found for text in quoted() for found in re.findall(r"gym-grounding variants ([a-z]+)", text)}
+    assert inner >= {"show", "build", "import"}
+    assert inner <= cli.main.commands["variants"].commands.keys()
     used = {found for text in [*quoted(), *blocks("sh")] for found in re.findall(r"(--[a-z][a-z-]*)", text)}
     assert len(used) > 5
     assert used <= options
+
+
+def test_the_table_of_variants_is_the_registry():
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in README.splitlines() if "|" in line]
+    book = manifest.load()
+    for suite in (*book.suites, "all"):
+        (row,) = (row for row in rows if row[0] == suite)
+        count = Counter((v.condition, v.tier) for v in book.select(None if suite == "all" else suite))
+        strict, permissive = count["contrast", "strict"], count["contrast", "permissive"]
+        plain = [str(count[name, None]) for name in ("original", "paraphrase", "collision")]
+        cells = 160 * (len(book.suites) if suite == "all" else 1)
+        assert row == [suite, plain[0], plain[1], f"{strict} + {permissive}", plain[2], str(cells)]
+    for name in conditions.controls():
+        (row,) = (row for row in rows if row[0].lower().startswith(name))
+        assert f"({len(book.select(conditions=[name]))})" in row[0]
 
 
 def test_make_targets_exist():
