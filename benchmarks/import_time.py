@@ -53,6 +53,8 @@ def copied(text: str, copies: int) -> str:
         rows = bodies.get(name, "").partition("\n")[2]
         more = (pattern.sub(rf"\g<1>x{number}", rows) for number in range(1, copies))
         bodies[name] = f"{name}:\n{rows}{''.join(more)}" if rows else bodies.get(name, "")
+    if copies > 1:
+        bodies.pop("counts", None)  # the totals of one copy
     return head + "".join(bodies.values())
 
 

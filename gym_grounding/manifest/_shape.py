@@ -306,8 +306,6 @@ def _certificate(row: Row) -> dict[str, object]:
         inner = row.row(name)
         if inner is not None:
             certificate[name] = read(inner)
-            if "physics" in inner:  # the hand-written rows of older files
-                inner.text("physics")
             row.ok &= inner.done()
     return certificate
 
@@ -315,8 +313,7 @@ def _certificate(row: Row) -> dict[str, object]:
 def _initially(row: Row) -> dict[str, object]:
     """In how many of how many initial states the goal already holds: after setting, after settling, with tolerance."""
     of = row.integer("of", 1, 10**6)
-    asked = [name for name in ("raw", "settled", "tolerant") if name in row or name == "settled"]
-    return {**{name: row.integer(name, 0, of) for name in asked}, "of": of}
+    return {**{name: row.integer(name, 0, of) for name in ("raw", "settled", "tolerant")}, "of": of}
 
 
 def _witness(row: Row) -> dict[str, object]:

@@ -7,6 +7,8 @@ tried and is not as it should be.
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -57,15 +59,16 @@ def shown(items: Iterable[T], total: int | None = None, unit: str = "task") -> I
 @click.option("--record", type=click.Path(path_type=Path), help="Keep a model's requests and answers in this folder.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Answer from such a folder; nothing is connected.")
 @click.option("--fresh", is_flag=True, help="Measure everything in the simulator again.")
+@click.option("--evidence", type=click.Path(path_type=Path), help="File of measurements; default: the shipped.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that measure.")
-def build(
-    check: bool, registry: Path | None, proposer_option: tuple[str, ...], **given: Any
-) -> None:
+def build(check: bool, registry: Path | None, proposer_option: tuple[str, ...], **given: Any) -> None:
     """Build the registry from LIBERO's tasks: propose, check, measure, write. Takes minutes."""
     from gym_grounding.variants.build import build as run
 
-    more: dict[str, Any] = {"options": _options(proposer_option)} if proposer_option else {}
-    report = run(out=registry, check=check, progress=shown, **given, **more)
+    if ":" in given["proposer"]:
+        _import_from_here()
+    options = _options(proposer_option)
+    report = run(out=registry, check=check, progress=shown, options=options, **given)
     where = registry or manifests.default_path()
     if not check:
         click.echo(f"{where}: {report.summary}")
@@ -76,6 +79,12 @@ def build(
         click.echo(f"{where}: differs from what would be built: {report.summary}", err=True)
         click.get_current_context().exit(DIFFERENT)
     click.echo(f"{where}: is what would be built, byte for byte: {report.summary}")
+
+
+def _import_from_here() -> None:
+    """A module in the working directory can be named, as with policies; the installed command does not look there."""
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def _options(pairs: tuple[str, ...]) -> dict[str, Any]:

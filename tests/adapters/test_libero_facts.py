@@ -38,7 +38,10 @@ def test_every_registered_file_is_the_installed_one():
     assert len(tasks) >= 10
     for row in tasks:
         libero.ADAPTER.verify(row)
-        assert facts.init_states(row).shape == (50, 79)
+        count, numbers = facts.init_states(row).shape
+        assert count == row.init_states == 50
+        assert numbers > 30
+        assert numbers == 79 or row.suite != "LiberoGoal"
 
 
 @pytest.mark.parametrize("role", ["bddl", "init"])

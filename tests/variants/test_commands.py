@@ -219,12 +219,13 @@ def built(monkeypatch):
 
 def test_build_passes_everything_on(built, tmp_path):
     arguments = ("--proposer", "local", "--record", tmp_path / "said", "--fresh", "--workers", 3)
+    arguments += ("--evidence", tmp_path / "measured.jsonl")
     assert lines("build", *arguments, "--registry", tmp_path / "new.yaml") == [f"{tmp_path / 'new.yaml'}: 40 tasks"]
     (call,) = built.calls
     del call["progress"]
     assert call == {
         "proposer": "local", "record": tmp_path / "said", "replay": None, "fresh": True, "workers": 3,
-        "out": tmp_path / "new.yaml", "check": False,
+        "out": tmp_path / "new.yaml", "check": False, "evidence": tmp_path / "measured.jsonl", "options": {},
     }  # fmt: skip
 
 
@@ -234,6 +235,25 @@ def test_build_passes_options_of_the_proposer(built):
     result = run("build", "--proposer-option", "model")
     assert result.exit_code == 2
     assert "KEY=VALUE" in result.stderr
+
+
+def test_build_finds_a_proposer_in_the_working_directory(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(tmp_path))])
+    lines("build", "--proposer", "rules")
+    assert str(tmp_path) not in sys.path
+    lines("build", "--proposer", "my_proposer:PROPOSER")
+    assert sys.path[0] == str(tmp_path)
+
+
+def test_the_command_and_the_builder_agree_on_their_arguments():
+    import inspect
+
+    from gym_grounding.variants.build import build
+
+    taken = set(inspect.signature(build).parameters)
+    named = {option.name for option in variants.commands["build"].params}
+    assert named - {"registry", "proposer_option"} | {"out", "options", "progress"} == taken
 
 
 def test_build_check_ends_with_1_when_the_file_differs(built):

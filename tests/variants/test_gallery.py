@@ -57,6 +57,15 @@ def test_every_empty_cell_is_a_row_with_its_reason(toy, pages):
     assert "turn on(x) has no target" in lamp.text
 
 
+def test_an_empty_cell_names_every_code(toy, tmp_path):
+    second = Absent("Toy-T2", "contrast", "action", "manner", "it cannot", "push the lamp")
+    page = read(written(replace(toy, absent=(*toy.absent, second)), tmp_path) / "Toy.html")
+    (section,) = page.find("section", id="Toy-T2")
+    (cell,) = rows(section, data_state="empty", data_condition="contrast", data_slot="action")
+    assert cell.find("p", class_="says")[0].text == "already true, manner"
+    assert "2 sentences were refused; the first: the lamp is off" in cell.text
+
+
 def test_refused_sentences_are_rows(toy, pages):
     (refused,) = rows(read(pages / "Toy.html"), data_state="refused")
     assert "turn off the lamp" in refused.text

@@ -22,6 +22,8 @@ name => {
   return box.top >= 0 && box.bottom <= innerHeight;
 }
 """
+PATIENCE = 120_000
+"""How long a loaded machine may take for one step [ms]."""
 VISIBLE = "rows => rows.filter(row => row.checkVisibility()).map(row => row.id)"
 CONTRAST = """
 name => {
@@ -53,7 +55,7 @@ def browser():
     found = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+            browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS), timeout=PATIENCE)
         except Error as error:
             missing(f"no Chromium can be started ({str(error).splitlines()[0]})")
         yield browser
@@ -70,6 +72,7 @@ class Visit:
 
     def __init__(self, browser, path, **options):
         self.context = browser.new_context(**options)
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
         self.noise, self.requests = [], []
         self.page.on("console", lambda message: self.noise.append(message.text))

@@ -137,18 +137,20 @@ def _start(variant: Variant) -> Iterator[str]:
 
 
 def _empty(cell: Cell, numbered: bool) -> Row:
-    first = cell.absent[0] if cell.absent else None
-    note = (first.note if first else "") or meaning(cell.reason, cell.condition)
-    words = f"{cell.task} {cell.condition} {cell.slot or ''} {cell.reason} {note}"
+    codes = list(dict.fromkeys(row.reason for row in cell.absent)) or [cell.reason]
+    refused = sum(row.instruction is not None for row in cell.absent)
+    note = next((row.note for row in cell.absent if row.note), "") or meaning(cell.reason, cell.condition)
+    if refused > 1:
+        note = f"{refused} sentences were refused; the first: {note}"
     return Row(
         state="empty",
         condition=cell.condition,
         slot=cell.slot,
         tier=None,
         label=cell.slot or (str(cell.number) if numbered else ""),
-        sentence=f'<span class="none">{text(cell.reason.replace("_", " "))}</span>',
+        sentence=f'<span class="none">{text(", ".join(codes).replace("_", " "))}</span>',
         aside=text(note),
-        words=words,
+        words=f"{cell.task} {cell.condition} {cell.slot or ''} {' '.join(codes)} {note}",
     )
 
 
