@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -23,9 +24,29 @@ class Mentions(NamedTuple):
     parts: frozenset[str]
 
 
+class _Identity:
+    """A scene as a key: one and the same object, since a scene holds a mapping and has no hash."""
+
+    def __init__(self, scene: SceneFacts) -> None:
+        self.scene = scene
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.scene is self.scene
+
+    def __hash__(self) -> int:
+        return id(self.scene)
+
+
 def mentions(text: str, scene: SceneFacts) -> Mentions:
     """Things and parts of the scene that the sentence speaks of."""
-    found = _mentioned(text, scene)
+    return _mentions(text, _Identity(scene))
+
+
+# Every text of a task is compared with the canonical one.
+@functools.lru_cache(maxsize=256)
+def _mentions(text: str, key: _Identity) -> Mentions:
+    scene = key.scene
+    found = _mentioned(text, _names(key))
     wholes = [_whole(entity, scene) for entity in found]
     return Mentions(
         frozenset(entity.name for entity in wholes if entity.kind != "surface"),
@@ -51,11 +72,17 @@ def lost(text: str, canonical: str, scene: SceneFacts) -> Iterator[Violation]:
         yield Violation("instruction", "lost_entity", f"does not speak of {name}; its names: {names}")
 
 
-def _mentioned(text: str, scene: SceneFacts) -> list[Entity]:
+@functools.lru_cache(maxsize=32)
+def _names(key: _Identity) -> dict[str, list[Entity]]:
+    """Name, without differences of case and spacing -> what it may stand for."""
     by_name: dict[str, list[Entity]] = {}
-    for entity in scene.entities.values():
+    for entity in key.scene.entities.values():
         for name in entity.names:
             by_name.setdefault(_text.fold(name), []).append(entity)
+    return by_name
+
+
+def _mentioned(text: str, by_name: Mapping[str, list[Entity]]) -> list[Entity]:
     words, found = _text.fold(text).split(), []
     longest = max((len(name.split()) for name in by_name), default=0)
     start = 0

@@ -24,6 +24,10 @@ _SCALARS: tuple[tuple[Callable[[str], object], re.Pattern[str]], ...] = (
 )
 
 
+# Where an anchor, an alias or a tag may stand; it may also be a word of a text, so this alone refuses nothing.
+_MARK = re.compile(r"(?:^|[\s,:\[\]{}?-])(?:[&*]\S|!)")
+
+
 class Table(dict[str, Any]):
     """A mapping of the file.
 
@@ -72,7 +76,7 @@ def parse(raw: bytes, file: str) -> Table:
 
 
 def _compose(text: str, file: str) -> object:
-    if any(mark in text for mark in "&*!"):
+    if _MARK.search(text):
         _refuse_marks(text, file)
     loader = _Loader(text)
     try:

@@ -210,4 +210,3 @@ class Layout:
     relations: Mapping[tuple[str, str, str], int]
     robot: tuple[float, float]
     of: int
-

@@ -8,6 +8,7 @@ import pytest
 
 from gym_grounding.adapters.libero import ADAPTER, impossible, measurement, witness
 from gym_grounding.adapters.libero.bench import Bench
+from gym_grounding.adapters.libero.geometry import Box
 from gym_grounding.adapters.libero.measurement import Count
 from gym_grounding.adapters.libero.predicates import AddedZone
 from gym_grounding.adapters.libero.relations import Relations
@@ -238,6 +239,13 @@ def test_a_witness_of_a_contrast_is_found_where_the_original_is_false(bench):
     assert bench.holds(on_stove)
 
 
+def test_a_drawer_is_open_before_something_is_put_in(bench):
+    drawer = f"{CABINET}_bottom_region"
+    inside = goal(("in", BOWL, drawer))
+    assert witness.search(bench, [inside], bench.task.goal)[inside].found
+    assert bench.joint(measurement.joints_of(bench.env, drawer)[0]) < -0.14
+
+
 ADDED = Region("main_table_plate_1_right", "main_table", (0.0, 0.07, 0.1, 0.17))
 
 
@@ -248,7 +256,7 @@ ADDED = Region("main_table_plate_1_right", "main_table", (0.0, 0.07, 0.1, 0.17))
         goal(("close", f"{CABINET}_middle_region"), ("in", "cream_cheese_1", f"{CABINET}_middle_region")),
         goal(("open", f"{CABINET}_top_region"), ("on", BOWL, f"{CABINET}_top_side")),
         goal(("turnon", STOVE), ("on", BOWL, f"{STOVE}_cook_region")),
-        goal(("on", BOWL, PLATE), ("on", PLATE, "main_table_stove_front_region")),
+        goal(("on", BOWL, PLATE), ("on", PLATE, f"{STOVE}_cook_region")),
         on(BOWL, ADDED.name, [ADDED]),
         goal(("lifted", "wine_bottle_1")),
         goal(("turnoff", STOVE)),
@@ -323,6 +331,49 @@ def test_nothing_goes_under_the_stove(bench, subject):
 )
 def test_the_search_finds_places_that_there_are(bench, subject, relation, reference):
     assert not impossible.attempt(bench, subject, relation, reference).shown
+
+
+class Boxes:
+    """Upright boxes in place of a scene's geometry: a thing on the floor, and something around it."""
+
+    def __init__(self, *around):
+        self._parts = [Box(np.array(low), np.array(high)) for low, high in around]
+
+    def box(self, name):
+        return Box(np.array([-0.05, -0.05, 0.0]), np.array([0.05, 0.05, 0.1]))
+
+    def parts(self, name):
+        return self._parts
+
+    def outlines(self, name):
+        ends = [((*part.low[:2],), (*part.high[:2],)) for part in self._parts]
+        return [np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)]) for (x0, y0), (x1, y1) in ends]
+
+
+ROOF = ((-0.2, -0.2, 0.12), (0.2, 0.2, 0.14))
+FLOOR = ((-0.2, -0.2, -0.02), (0.2, 0.2, 0.0))
+LEGS = [((x, y, -0.02), (x + 0.04, y + 0.04, 0.12)) for x in (-0.2, 0.16) for y in (-0.2, 0.16)]
+WALLS = [((x, -0.2, -0.02), (x + 0.02, 0.2, 0.12)) for x in (-0.2, 0.18)]
+WALLS += [((-0.2, y, -0.02), (0.2, y + 0.02, 0.12)) for y in (-0.2, 0.18)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "below", "inside"),
+    [
+        ([ROOF, *LEGS], True, False),  # a table
+        ([ROOF, *WALLS], False, False),  # a chest without a floor
+        ([ROOF, FLOOR, *WALLS[:3]], False, True),  # an open box
+        ([ROOF, FLOOR], False, False),  # two shelves
+        ([FLOOR, *WALLS], False, True),
+        ([ROOF, *WALLS[:2]], True, False),  # a bench
+        ([((-0.2, -0.2, 0.09), (0.2, 0.2, 0.12)), *LEGS], False, False),  # it would have to give way
+        ([((0.06, -0.2, 0.12), (0.2, 0.2, 0.14))], False, False),  # beside it
+    ],
+)
+def test_what_under_and_in_mean(parts, below, inside):
+    geometry = Boxes(*parts)
+    assert impossible.is_below(geometry, "thing", "reference") is below
+    assert impossible.is_in(geometry, "thing", "reference") is inside
 
 
 def test_what_cannot_be_asked_is_refused(bench):

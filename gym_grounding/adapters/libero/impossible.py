@@ -94,7 +94,7 @@ def _under(bench: Bench, subject: str, reference: str) -> Iterator[bool]:
             middle = box.centre + box.size / 2 * [x, y, 0]
             spot = np.array([*middle[:2], bench.geometry.origin[2] + _START])
             fits = _put(bench, subject, spot, turn, from_below=True)
-            yield fits and _rests(bench, subject, reference, box) and _is_below(bench.geometry, subject, reference)
+            yield fits and _rests(bench, subject, reference, box) and is_below(bench.geometry, subject, reference)
     if reference in bench.env.objects_dict:
         yield from _on(bench, reference, subject)
 
@@ -104,7 +104,7 @@ def _in(bench: Bench, subject: str, reference: str) -> Iterator[bool]:
         for x, y, z, turn in itertools.product(_GRID, _GRID, _LEVELS, TURNS.values()):
             box = prepare()
             fits = _put(bench, subject, box.centre + box.size / 2 * [x, y, z], turn, from_below=False)
-            yield fits and _rests(bench, subject, reference, box) and _is_in(bench.geometry, subject, reference)
+            yield fits and _rests(bench, subject, reference, box) and is_in(bench.geometry, subject, reference)
 
 
 def _on(bench: Bench, subject: str, reference: str) -> Iterator[bool]:
@@ -155,7 +155,7 @@ def _rests(bench: Bench, subject: str, reference: str, before: Box) -> bool:
     return bool(moved <= _DISPLACED) and bench.geometry.depth(subject) <= OVERLAP
 
 
-def _is_below(geometry: Geometry, subject: str, reference: str) -> bool:
+def is_below(geometry: Geometry, subject: str, reference: str) -> bool:
     """Whether something of the reference is over the thing's middle, nothing of it under, and two sides are open."""
     box = geometry.box(subject)
     over = False
@@ -167,7 +167,7 @@ def _is_below(geometry: Geometry, subject: str, reference: str) -> bool:
     return over and _shut_sides(box, geometry.parts(reference)) <= 2
 
 
-def _is_in(geometry: Geometry, subject: str, reference: str) -> bool:
+def is_in(geometry: Geometry, subject: str, reference: str) -> bool:
     """Whether the reference has something below the thing's middle and on three of its sides."""
     box, parts = geometry.box(subject), geometry.parts(reference)
     carried = any(part.covers(box.centre) and part.high[2] <= box.low[2] + _SLACK for part in parts)

@@ -156,19 +156,17 @@ def _try(bench: Bench, goal: Goal, state: int, placement: Placement) -> bool:
 
 def _in_order(goal: Goal) -> list[tuple[Predicate, tuple[int, int]]]:
     """What places an object, supports before what they carry; each as number i of the n that share its target."""
-    placing = [one for one in goal.all_of if one.name in ("on", "in", "lifted")]
-    moved = [one.args[0] for one in placing]
-    placing.sort(key=lambda one: _height(one, placing, moved))
+    unordered = [one for one in goal.all_of if one.name in ("on", "in", "lifted")]
+    placing = sorted(unordered, key=lambda one: _height(one, unordered))
     targets = [one.args[-1] for one in placing]
     return [(one, (targets[:i].count(targets[i]), targets.count(targets[i]))) for i, one in enumerate(placing)]
 
 
-def _height(predicate: Predicate, placing: list[Predicate], moved: list[str], seen: int = 0) -> int:
+def _height(predicate: Predicate, placing: list[Predicate], seen: int = 0) -> int:
     """How many moved objects lie below the one that a literal moves."""
-    below = next((one for one in placing if one.args[0] == predicate.args[-1]), None)
-    if below is None or predicate.args[-1] not in moved or seen > len(placing) or len(predicate.args) < 2:
-        return 0
-    return 1 + _height(below, placing, moved, seen + 1)
+    below = next((one for one in placing if len(predicate.args) > 1 and one.args[0] == predicate.args[1]), None)
+    # Things that are asked to lie on each other have no order.
+    return 0 if below is None or seen > len(placing) else 1 + _height(below, placing, seen + 1)
 
 
 def _place(bench: Bench, goal: Goal, predicate: Predicate, share: tuple[int, int], placement: Placement) -> bool:
