@@ -333,6 +333,13 @@ def test_the_search_finds_places_that_there_are(bench, subject, relation, refere
     assert not impossible.attempt(bench, subject, relation, reference).shown
 
 
+def test_what_starts_deep_in_another_thing_is_not_pushed_out(bench):
+    bench.restore(0)
+    spot = bench.geometry.box(STOVE).centre
+    assert not impossible.put(bench, BOWL, spot, witness.TURNS["as it stands"], from_below=False)
+    assert bench.geometry.box(BOWL).centre == pytest.approx(spot)
+
+
 class Boxes:
     """Upright boxes in place of a scene's geometry: a thing on the floor, and something around it."""
 

@@ -93,7 +93,7 @@ def _under(bench: Bench, subject: str, reference: str) -> Iterator[bool]:
             box = prepare()
             middle = box.centre + box.size / 2 * [x, y, 0]
             spot = np.array([*middle[:2], bench.geometry.origin[2] + _START])
-            fits = _put(bench, subject, spot, turn, from_below=True)
+            fits = put(bench, subject, spot, turn, from_below=True)
             yield fits and _rests(bench, subject, reference, box) and is_below(bench.geometry, subject, reference)
     if reference in bench.env.objects_dict:
         yield from _on(bench, reference, subject)
@@ -103,7 +103,7 @@ def _in(bench: Bench, subject: str, reference: str) -> Iterator[bool]:
     for prepare in _settings(bench, reference):
         for x, y, z, turn in itertools.product(_GRID, _GRID, _LEVELS, TURNS.values()):
             box = prepare()
-            fits = _put(bench, subject, box.centre + box.size / 2 * [x, y, z], turn, from_below=False)
+            fits = put(bench, subject, box.centre + box.size / 2 * [x, y, z], turn, from_below=False)
             yield fits and _rests(bench, subject, reference, box) and is_in(bench.geometry, subject, reference)
 
 
@@ -137,7 +137,7 @@ def _settings(bench: Bench, reference: str) -> Iterator[Callable[[], Box]]:
         yield prepare
 
 
-def _put(bench: Bench, name: str, spot: Array, turn: tuple[float, ...], from_below: bool) -> bool:
+def put(bench: Bench, name: str, spot: Array, turn: tuple[float, ...], from_below: bool) -> bool:
     """Put the middle of a thing's box, or of its lowest plane, at a spot and let it settle; False: it does not fit."""
     turned = times(turn, bench.pose(name)[3:])
     box = bench.box_at(name, turned)
