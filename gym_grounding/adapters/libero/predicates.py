@@ -8,7 +8,7 @@ Surprises:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
             raise UnknownName("work surface", region.surface, [env.workspace_name])
         self._like = env.sim.model.site_name2id(native.name)
         self._surface = env.sim.model.site_bodyid[self._like]
-        self.zone = _zone(region, native, float(env.sim.model.site_pos[self._like][2]))
+        self.zone = _zone(region, native, self._shift(native))
 
     def position(self) -> NDArray[np.float64]:
         """World position of the zone's centre [m], shape (3,), as the compiled scene would place its site."""
@@ -143,6 +143,16 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         """LIBERO's verdict on an object inside the zone."""
         return self.zone.in_box(self.position(), self._rotation(), self._origin(other))
 
+    def _shift(self, native: Any) -> NDArray[np.float64]:
+        """Where the surface's body has the point that ranges count from, shape (3,) [m]: the height is a zone's.
+
+        LIBERO's kinds of scene shift their zones each in their own way, the study sideways, the kitchen downwards, and
+        only the compiled sites show it.
+        """
+        ranges = self.env.parsed_problem["regions"][native.name]["ranges"][0]
+        shift: NDArray[np.float64] = self.env.sim.model.site_pos[self._like] - [*_centre(ranges), 0.0]
+        return np.round(shift, 6)
+
     def _rotation(self) -> NDArray[np.float64]:
         rotation: NDArray[np.float64] = self.env.sim.data.site_xmat[self._like].reshape(3, 3)
         return rotation
@@ -152,20 +162,25 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         return origin
 
 
-def _zone(region: Region, native: Any, height: float) -> Any:
+def _zone(region: Region, native: Any, shift: NDArray[np.float64]) -> Any:
     """The target zone that LIBERO's arena would make of the region, as thick as its siblings.
 
     Args:
         region: where it lies.
         native: a zone of the same surface.
-        height: of the compiled siblings above the surface's body [m]; a kitchen's arena compiles them lower than the
-            zone objects say.
+        shift: what LIBERO adds to the middle of the ranges, shape (3,) [m].
     """
     x_min, y_min, x_max, y_max = region.ranges
+    x, y = _centre(region.ranges) + shift[:2]
     return TargetZone(
         name=region.name,
         zone_size=((x_max - x_min) / 2, (y_max - y_min) / 2),
-        zone_centroid_xy=((x_max + x_min) / 2, (y_max + y_min) / 2),
+        zone_centroid_xy=(x, y),
         zone_height=native.size[2],
-        z_offset=height,
+        z_offset=shift[2],
     )
+
+
+def _centre(ranges: Sequence[float]) -> NDArray[np.float64]:
+    x_min, y_min, x_max, y_max = ranges
+    return np.array([(x_max + x_min) / 2, (y_max + y_min) / 2])
