@@ -50,5 +50,11 @@ class LiberoAdapter:
         """See ``facts.scene_hash``."""
         return facts.scene_hash(scene)
 
+    def clear(self) -> None:
+        """Free the compiled scenes that nobody uses."""
+        from gym_grounding.adapters.libero.scene import POOL
+
+        POOL.clear()
+
 
 ADAPTER = LiberoAdapter()

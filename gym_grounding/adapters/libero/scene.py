@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters._base import Observation
 from gym_grounding.adapters.libero import facts, fixtures, install, spaces
+from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
 from gym_grounding.adapters.libero.simulator import Simulator
 from gym_grounding.errors import GroundingError, InvalidOption, SimulatorError
-from gym_grounding.types import Goal, SceneFacts, SceneSettings, Task
+from gym_grounding.types import Goal, Region, SceneFacts, SceneSettings, Task
 
 IDLE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
 """The action of the settle steps: no motion, gripper open."""
@@ -135,6 +136,11 @@ class LiberoScene:
             with self._simulating("draw"):
                 picture = self._simulator.picture("agentview", self._settings.image_size)
         return np.array(picture[_ROWS["upright"]], np.uint8, order="C")
+
+    def outline(self, region: Region) -> NDArray[np.float64]:
+        """(column, row) of an added region's corners in the picture of ``render`` [pixels], shape (4, 2)."""
+        self._started()
+        return outline(self._simulator.env, region, self._settings.image_size)
 
     def close(self) -> None:
         """Give the simulator back for the next scene; safe to call twice."""
