@@ -255,19 +255,19 @@ def smoke(registry: Path | None, suite: str | None, everything: bool, workers: i
 @click.argument("file", type=click.Path(path_type=Path))
 @registry_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new registry, a .yaml file.")
-def import_sentences(file: Path, registry: Path | None, out: Path) -> None:
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that measure.")
+def import_sentences(file: Path, registry: Path | None, out: Path, workers: int) -> None:
     """Check the sentences of FILE (.csv or .json) as the shipped ones were, and write those that pass as a registry.
 
     Exit code 1 when none passes.
     """
     from gym_grounding.variants import definitions, foreign
     from gym_grounding.variants.audit import Audit
-    from gym_grounding.variants.evidence import Recorded
     from gym_grounding.variants.validator import Context
 
     manifest = manifests.load(registry)
-    context = Context(definitions.load(), Recorded(), Audit())
-    report = foreign.import_file(file, context, manifest, out, progress=partial(shown, unit="sentence"))
+    context = Context(definitions.load(), foreign.Unsaved(), Audit())
+    report = foreign.import_file(file, context, manifest, out, workers, partial(shown, unit="sentence"))
     for line in report.lines():
         click.echo(line)
     click.echo(f"{report.report}: every sentence with what became of it")
