@@ -24,6 +24,8 @@ from mini_registry import (
 from gym_grounding import adapters
 from gym_grounding.errors import RegistryError
 from gym_grounding.manifest import _meaning
+from gym_grounding.manifest._shape import Content
+from gym_grounding.types import Absent
 
 MEANING: list[tuple[str, object, str]] = [
     ("suites.Extra", {"adapter": "toy", "source": "x"}, r"suites\.Extra: has no tasks"),
@@ -333,3 +335,15 @@ def test_a_noun_is_trained_where_a_canonical_text_of_the_suite_has_it() -> None:
         "mini.yaml: Mini-T3-CollisionTarget1: absent.trained_noun: is false; must be true, since 'lamp' is in the "
         "canonical text of Mini-T2",
     )
+
+
+def test_a_sentence_that_was_not_chosen_explains_no_empty_cell() -> None:
+    cells = {("a", "contrast", "target", 1), ("a", "contrast", "object", 1)}
+    rows = [
+        Absent("a", "contrast", "target", "not_chosen", instruction="x"),
+        Absent("a", "contrast", "object", "same_goal"),
+    ]
+    content = Content(absent=rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_meaning, "cells", lambda suite, content: iter(sorted(cells)))
+        assert list(_meaning.uncovered("s", content)) == ["a contrast target"]

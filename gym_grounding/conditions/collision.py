@@ -43,8 +43,8 @@ def _absence(variant: Variant, scene: SceneFacts) -> Iterator[Violation]:
 def _proof(kind: str, shown: object) -> Iterator[Violation]:
     """Whether what was measured is there and fits the kind of absence."""
     if not isinstance(shown, dict):
-        if kind == "referent":
-            message = "is missing; say in how many settled states some thing fits the description (in_states, of)"
+        if kind in ("referent", "impossible"):
+            message = f"is missing; give what was measured: {', '.join(_PROOFS[kind])}"
             yield Violation("absent.shown", "not_shown", message)
         return
     wanted = _PROOFS.get(kind, ())

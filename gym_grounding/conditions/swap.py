@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from gym_grounding.conditions import _text
 from gym_grounding.conditions._base import Condition, Violation
-from gym_grounding.types import SceneFacts, Task, Variant
+from gym_grounding.types import Goal, SceneFacts, Task, Variant
 
 
 def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violation, ...]:
@@ -32,7 +33,15 @@ def links(variant: Variant, task: Task, tasks: Mapping[str, Task]) -> tuple[Viol
     if variant.instruction != other.instruction:
         message = f"is {variant.instruction!r}; must be the canonical text of {name}, {other.instruction!r}"
         return (Violation("instruction", "not_canonical", message),)
+    if variant.goal is not None and _kind(variant.goal) != _kind(other.goal):
+        message = f"is {variant.goal.id}; must be that of {name}, {other.goal.id}, or ask for another thing of the kind"
+        return (Violation("goal", "wrong_goal", message),)
     return ()
+
+
+def _kind(goal: Goal) -> list[str]:
+    """A goal without the numbers of its things: where two are of a kind, the scene decides which one a text means."""
+    return sorted(re.sub(r"_\d+", "", str(predicate)) for predicate in goal.all_of)
 
 
 def _goal(variant: Variant, task: Task) -> Iterator[Violation]:

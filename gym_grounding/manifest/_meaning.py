@@ -286,7 +286,8 @@ def cells(suite: str, content: Content) -> Iterator[tuple[str, str, str | None, 
 def uncovered(suite: str, content: Content) -> Iterator[str]:
     """Cells of a suite with fewer variants than they should have and no reason why."""
     have = Counter((row.task, row.condition, row.slot) for row in content.variants.values())
-    reasons = {(row.task, row.condition, row.slot) for row in content.absent}
+    # Where a sentence was not chosen, another one fills the cell; it is no reason for an empty one.
+    reasons = {(row.task, row.condition, row.slot) for row in content.absent if row.reason != "not_chosen"}
     for task, condition, slot, number in cells(suite, content):
         if have[task, condition, slot] < number and (task, condition, slot) not in reasons:
             yield f"{task} {condition} {slot or number}"

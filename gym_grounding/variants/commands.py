@@ -256,7 +256,8 @@ def smoke(registry: Path | None, suite: str | None, everything: bool, workers: i
 @registry_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new registry, a .yaml file.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that measure.")
-def import_sentences(file: Path, registry: Path | None, out: Path, workers: int) -> None:
+@click.option("--suffix", default="Foreign", show_default=True, help="Added to the suites' names, and so to the ids.")
+def import_sentences(file: Path, registry: Path | None, out: Path, workers: int, suffix: str) -> None:
     """Check the sentences of FILE (.csv or .json) as the shipped ones were, and write those that pass as a registry.
 
     Exit code 1 when none passes.
@@ -267,7 +268,7 @@ def import_sentences(file: Path, registry: Path | None, out: Path, workers: int)
 
     manifest = manifests.load(registry)
     context = Context(definitions.load(), foreign.Unsaved(), Audit())
-    report = foreign.import_file(file, context, manifest, out, workers, partial(shown, unit="sentence"))
+    report = foreign.import_file(file, context, manifest, out, workers, partial(shown, unit="sentence"), suffix)
     for line in report.lines():
         click.echo(line)
     click.echo(f"{report.report}: every sentence with what became of it")

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,6 +130,7 @@ def import_file(
     out: Path | str,
     workers: int = 1,
     progress: Progress = lambda sentences: sentences,
+    suffix: str = "",
 ) -> ForeignReport:
     """Judge the sentences of a file and write those that pass as a registry, and a report on all of them.
 
@@ -144,6 +146,8 @@ def import_file(
         out: the new registry, ``.yaml``; the report stands beside it as ``STEM.report.json``.
         workers: processes that measure.
         progress: wraps the sentences while they are judged.
+        suffix: added to the names of the suites, and so to every id, so that the new file can be registered beside the
+            one that it comes from.
 
     Raises:
         MissingSource: the file cannot be read; or something must be measured and LIBERO cannot be simulated.
@@ -157,15 +161,18 @@ def import_file(
     report = out.with_name(f"{out.stem}.report.json")
     raw = _bytes(path)
     _check_out(path, out, report, manifest)
+    if not re.fullmatch("[A-Za-z0-9]*", suffix):
+        raise InvalidOption(f"suffix is {suffix!r}; give letters and digits, such as Mine")
     sentences = _sentences.read(path, raw, manifest)
     sections = _sections(manifest)
     _measure(sentences, context, workers)
     outcomes, rows = _judged(progress(sentences), context, manifest)
     sha256 = hashlib.sha256(raw).hexdigest()
+    outcomes = [replace(one, id=_renamed(one.id, tuple(manifest.suites), suffix)) for one in outcomes]
     result = ForeignReport(path, sha256, tuple(outcomes), out if rows else None, report)
     if rows:
         header = HEADER.format(name=_name(path), sha256=sha256, report=_name(report))
-        text = _yaml.dump(_selected(sections, rows, manifest), header)
+        text = _yaml.dump(_renamed(_selected(sections, rows, manifest), tuple(manifest.suites), suffix), header)
         manifests.parsed(text, str(out))  # a file that would not load is not written
         _write(out, text)
     _write(report, (json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n").encode())
@@ -311,6 +318,16 @@ def _selected(sections: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], ma
         "tasks": [row for row in sections["tasks"] if row["id"] in tasks],
         "variants": [row for name in tasks for row in (originals[name], *new[name])],
     }
+
+
+def _renamed(data: Any, suites: Sequence[str], suffix: str) -> Any:
+    """The data with the suffix at every name of a suite, also where it begins an id."""
+    if isinstance(data, Mapping):
+        return {_renamed(key, suites, suffix): _renamed(value, suites, suffix) for key, value in data.items()}
+    if isinstance(data, str):
+        suite, hyphen, rest = data.partition("-")
+        return f"{suite}{suffix}{hyphen}{rest}" if suite in suites else data
+    return [_renamed(item, suites, suffix) for item in data] if isinstance(data, Sequence) else data
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:

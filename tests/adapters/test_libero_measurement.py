@@ -323,6 +323,7 @@ def test_nothing_goes_under_the_stove(bench, subject):
     ("subject", "relation", "reference"),
     [
         (BOWL, "under", f"{CABINET}_top_region"),  # pulled out
+        (BOWL, "under", CABINET),  # with the top drawer alone pulled out
         ("wine_bottle_1", "under", "wine_rack_1"),
         (BOWL, "in", f"{CABINET}_top_region"),
         (BOWL, "on", PLATE),

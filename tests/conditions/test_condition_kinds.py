@@ -209,7 +209,8 @@ def test_a_strict_row_may_not_drop_words_of_another_slot(codes: Any) -> None:
 
 
 def test_collisions_of_other_slots_need_no_noun(codes: Any) -> None:
-    details = {"changed": {"from": "on", "to": "under"}, "absent": {"kind": "impossible"}}
+    shown = {"tried": 126, "clearance": 0.01, "extent": 0.05}
+    details = {"changed": {"from": "on", "to": "under"}, "absent": {"kind": "impossible", "shown": shown}}
     assert codes("collision", slot="relation", instruction="put the cup under the shelf", details=details) == set()
 
 

@@ -50,6 +50,7 @@ def test_they_are_known_and_hold_no_cell() -> None:
         ("Toy-T0-Swap1", {"details": {"instruction_of": ...}}, ("instruction_of", "no_task")),
         ("Toy-T0-Swap1", {"details": {"instruction_of": "Toy-T0"}}, ("instruction_of", "no_task")),
         ("Toy-T0-Swap1", {"details": {"instruction_of": "Toy-T2"}}, ("instruction", "not_canonical")),
+        ("Toy-T0-Swap1", {"goal": BOOK.task("Toy-T2").goal}, ("goal", "wrong_goal")),
         ("Toy-T0-Null", {"instruction": " "}, ("instruction", "not_empty")),
         ("Toy-T0-Null", {"instruction": "do it"}, ("instruction", "not_empty")),
         ("Toy-T0-Null", {"number": 2}, ("number", "not_unique")),

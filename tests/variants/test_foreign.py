@@ -4,10 +4,12 @@ import json
 import os
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption, MissingSource, RegistryError, UnwritableOutput
+from gym_grounding.registration import register
 from gym_grounding.testing import TOY_REGISTRY
 from gym_grounding.types import Goal, Predicate
 from gym_grounding.variants import foreign
@@ -109,6 +111,21 @@ def test_kept_sentences_make_a_registry_and_the_report_says_what_happened(import
         ("Toy-T1-CollisionTarget1", ""),
     ]
     assert (len(report.kept), len(report.dropped)) == (3, 1)
+
+
+def test_a_suffix_makes_ids_that_can_be_registered_beside_the_others(importing):
+    report = importing(CSV, suffix="Mine")
+    own = manifests.load(report.registry)
+    assert list(own.suites) == ["ToyMine"]
+    assert {row.suite for row in own.tasks.values()} == {"ToyMine"}
+    assert report.outcomes[0].id == "ToyMine-T0-Paraphrase1"
+    assert own.variant("ToyMine-T0-Paraphrase1").task == "ToyMine-T0"
+    ids = register(report.registry)
+    for name in ids:
+        del gymnasium.registry[name]
+    assert "Grounding/ToyMine-T0-Paraphrase1-v0" in ids
+    with pytest.raises(InvalidOption, match="letters and digits"):
+        importing(CSV, suffix="-v1")
 
 
 def test_the_registry_holds_the_scenes_that_are_used_with_all_their_tasks(importing, toy):

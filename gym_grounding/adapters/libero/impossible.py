@@ -125,9 +125,13 @@ _TRIALS: dict[str, Callable[[Bench, str, str], Iterator[bool]]] = {"under": _und
 
 
 def _settings(bench: Bench, reference: str) -> Iterator[Callable[[], Box]]:
-    """What to do before each attempt, for each initial state, as it is and opened; returns the reference's box."""
+    """What to do before each attempt, for each initial state, shut and opened; returns the reference's box.
+
+    Of several joints each is also opened alone: under an open top drawer there is room that an open bottom one takes.
+    """
     opened = positions(bench, reference, "open")
-    for state, joints in itertools.product(STATES, ({}, opened) if opened else ({},)):
+    alone = [{name: value} for name, value in opened.items()] if len(opened) > 1 else []
+    for state, joints in itertools.product(STATES, [{}, *([opened] if opened else []), *alone]):
 
         def prepare(state: int = state, joints: dict[str, float] = joints) -> Box:
             bench.restore(state)

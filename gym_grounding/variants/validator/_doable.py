@@ -32,6 +32,14 @@ def words_of(clauses: tuple[Clause, ...], case: Case) -> str | None:
     return text[found.start() :] if whole[0].objects[-1] == thing else text[: found.end()]
 
 
+def lift(case: Case, known: Known) -> str | None:
+    """The beginning "pick up x" of a sentence that then names an absent place; None where it has none."""
+    text, _, rest = case.asked.text.partition(" and place it ")
+    clauses = parser.parse(text, case.scene).clauses if rest else ()
+    lifts = len(clauses) == 1 and clauses[0].action == "pick up"
+    return text if lifts and asks_for(clauses, case.scene, known.layout) else None
+
+
 def _half(clause: Clause, case: Case) -> str | None:
     """The half of a sentence of two orders that gives one of them."""
     text, first = case.asked.text, case.asked.clauses[0]

@@ -11,7 +11,7 @@ from gym_grounding.variants.language import meaning, parser
 from gym_grounding.variants.types import Clause, Judgement, Layout, Proposal
 from gym_grounding.variants.validator._absence import RULES, relation_questions
 from gym_grounding.variants.validator._case import Absence, Case, Known, Refused, asks_for
-from gym_grounding.variants.validator._doable import doable, words_of
+from gym_grounding.variants.validator._doable import doable, lift, words_of
 
 if TYPE_CHECKING:
     from gym_grounding.variants.definitions import Definitions
@@ -45,7 +45,8 @@ def judge(proposal: Proposal, task: Task, scene: SceneFacts, evidence: Evidence,
         absence = RULES[case.slot](case, known)
     except Refused as refused:
         return Judgement(proposal, refused.reason, refused.note)
-    return Judgement(proposal, row=_row(absence, words_of(part, case), case))
+    words = words_of(part, case) or (lift(case, known) if case.slot == "target" else None)
+    return Judgement(proposal, row=_row(absence, words, case))
 
 
 def questions(
