@@ -30,6 +30,7 @@ from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource
 from gym_grounding.records import ErrorRecord
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
+from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.commands import variants as variant_commands
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -119,11 +120,6 @@ def order_of(text: str) -> int | tuple[int, ...]:
     if listed.isdecimal():
         return int(listed)
     return numbers(listed.removesuffix(","), "--order")
-
-
-def words(text: str | None) -> tuple[str, ...] | None:
-    """Names written with commas; None stays None."""
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def conditions_of(text: str | None) -> tuple[str, ...] | None:

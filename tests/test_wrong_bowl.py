@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gym_grounding import conditions, make, manifest
-from gym_grounding.adapters.libero import ADAPTER, fixtures
-from gym_grounding.types import Goal, Predicate, SceneFacts, SceneSettings, Slots, Task
+from gym_grounding.adapters.libero import ADAPTER
+from gym_grounding.types import Goal, Predicate, SceneSettings
 
 pytestmark = pytest.mark.sim
 
-SUITE, SOURCE = "LiberoSpatial", "libero_spatial"
+SUITE = "LiberoSpatial"
 RIGHT, WRONG, PLATE = "akita_black_bowl_1", "akita_black_bowl_2", "plate_1"
 ASKED, OTHER = (Goal((Predicate("on", (bowl, PLATE)),)) for bowl in (RIGHT, WRONG))
 IDLE = np.array([0, 0, 0, 0, 0, 0, -1.0])
@@ -19,14 +19,8 @@ BOOK = manifest.load()
 
 
 def tasks():
-    """The ten tasks: the registered ones, or as LIBERO lists them where the registry has no such suite."""
-    if SUITE in BOOK.suites:
-        return BOOK.suite_tasks(SUITE)
-    names = [name for _, name in fixtures.tasks_of([SOURCE])]
-    return tuple(
-        Task(f"{SUITE}-T{n}", SUITE, n, name, SOURCE, name.replace("_", " "), "", Slots(), ASKED, SOURCE, 50)
-        for n, name in enumerate(names)
-    )
+    """The ten tasks."""
+    return BOOK.suite_tasks(SUITE)
 
 
 def put_on_plate(simulator, bowl):
@@ -48,7 +42,7 @@ def test_ten_texts_have_one_goal():
 
 def test_the_wrong_bowl_on_the_plate_is_not_the_task():
     rows = tasks()
-    facts = BOOK.scene_of(rows[0].id) if SUITE in BOOK.suites else SceneFacts(SOURCE, "libero", "", {})
+    facts = BOOK.scene_of(rows[0].id)
     with closing(ADAPTER.open(facts, {task.id: task for task in rows}, SceneSettings("state"))) as scene:
         for task in rows:
             for bowl, asked, other in ((WRONG, False, True), (RIGHT, True, False)):
@@ -60,7 +54,6 @@ def test_the_wrong_bowl_on_the_plate_is_not_the_task():
                 assert (scene.holds(task.goal), scene.holds(OTHER)) == (asked, other), (task.id, bowl)
 
 
-@pytest.mark.skipif(SUITE not in BOOK.suites, reason=f"the registry has no {SUITE}")
 def test_the_wrong_bowl_scores_only_the_text_that_asks_for_it():
     """Through the environments: nothing for the original, success for an object contrast that means the other bowl."""
     task = next(
