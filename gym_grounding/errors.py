@@ -81,6 +81,19 @@ class PolicyError(GroundingError, RuntimeError):
     """A policy that cannot be loaded or that breaks the protocol."""
 
 
+class NoPlan(GroundingError, RuntimeError):
+    """A goal or deed for which the scripted expert sees no way; says what stops it.
+
+    Args:
+        message: the whole text.
+        blocker: object that is in the way and could be moved aside; empty where nothing of that kind would help.
+    """
+
+    def __init__(self, message: str, blocker: str = "") -> None:
+        super().__init__(message)
+        self.blocker = blocker
+
+
 class PlanMismatch(GroundingError, ValueError):
     """A run directory that belongs to another plan."""
 

@@ -28,6 +28,9 @@ from gym_grounding.errors import PolicyError
 Observations = Mapping[str, NDArray[Any]]
 State = Any
 
+REFERENCE = "gym_grounding.reference"
+"""Package of the reference policies. They use what is above this module, so it is imported when one is asked for."""
+
 
 @runtime_checkable
 class Policy(Protocol):
@@ -187,21 +190,23 @@ class PolicySource:
     """Where a policy comes from, and how it is made again: in another process, for another stage.
 
     Args:
-        policy: an import string ``module:OBJECT`` (the current directory is searched first, as with ``python -m``);
-            or the object itself. OBJECT is a policy, a class of policies, or a function of (observation, instruction).
+        policy: the name of a reference policy, such as ``oracle`` (``gym_grounding.reference`` has them all; hyphens
+            count as underscores); an import string ``module:OBJECT`` (the current directory is searched first, as with
+            ``python -m``); or the object itself. OBJECT is a policy, a class of policies, or a function of
+            (observation, instruction).
         options: keyword arguments for a class. Nothing else takes options.
 
-    A class is also given ``stage=`` and ``seed=`` where its signature names them, unless the options do.
+    A class is also given ``stage=``, ``seed=`` and ``registry=`` where its signature names them, unless the options do.
     """
 
     def __init__(self, policy: str | object, options: Mapping[str, Any] | None = None) -> None:
-        self.policy = policy
+        self.policy = policy.replace("-", "_") if isinstance(policy, str) and ":" not in policy else policy
         self.options = dict(options or {})
         self._made: tuple[dict[str, Any], Policy] | None = None
 
     @property
     def description(self) -> str:
-        """The import string, or the module and name of the object's type."""
+        """The reference policy's name or the import string, or the module and name of the object's type."""
         if isinstance(self.policy, str):
             return self.policy
         named = self.policy if hasattr(self.policy, "__qualname__") else type(self.policy)
@@ -212,6 +217,7 @@ class PolicySource:
         """The observation kind that the policy, its class or its function declares, without making it; else None.
 
         Raises:
+            UnknownName: no reference policy of that name.
             PolicyError: no such module or object.
         """
         declared = getattr(self._thing(), "observation", None)
@@ -221,18 +227,20 @@ class PolicySource:
     def file(self) -> Path | None:
         """The source file of the module that holds the policy, found without importing it; None if there is none."""
         if isinstance(self.policy, str):
-            return _file_of(self.policy.partition(":")[0])
+            module, colon, _ = self.policy.partition(":")
+            return _file_of(module if colon else f"{REFERENCE}.{module}")
         named = self.policy if hasattr(self.policy, "__qualname__") else type(self.policy)
         return _file_of(named.__module__)
 
-    def get(self, stage: int | None = None, seed: int | None = None) -> Policy:
-        """The policy for a stage and training seed; the one made last is kept and reused where it is the same.
+    def get(self, stage: int | None = None, seed: int | None = None, registry: str | None = None) -> Policy:
+        """The policy for a stage, training seed and registry file; the one made last is reused where it is the same.
 
         Raises:
+            UnknownName: no reference policy of that name.
             PolicyError: no such module or object, options that do not fit, a constructor that raised, or no policy.
         """
         thing = self._thing()
-        keywords = self._keywords(thing, {"stage": stage, "seed": seed})
+        keywords = self._keywords(thing, {"stage": stage, "seed": seed, "registry": registry})
         if self._made is None or self._made[0] != keywords:
             self._made = None  # the old one's memory is free before the new one is made
             self._made = (keywords, self._make(thing, keywords))
@@ -241,7 +249,7 @@ class PolicySource:
     def _thing(self) -> object:
         return _find(self.policy) if isinstance(self.policy, str) else self.policy
 
-    def _keywords(self, thing: object, place: Mapping[str, int | None]) -> dict[str, Any]:
+    def _keywords(self, thing: object, place: Mapping[str, int | str | None]) -> dict[str, Any]:
         if not isinstance(thing, type):
             if self.options:
                 raise PolicyError(
@@ -277,18 +285,26 @@ class PolicySource:
 
 
 def load_policy(
-    policy: str | object, options: Mapping[str, Any] | None = None, stage: int | None = None, seed: int | None = None
+    policy: str | object,
+    options: Mapping[str, Any] | None = None,
+    stage: int | None = None,
+    seed: int | None = None,
+    registry: str | None = None,
 ) -> Policy:
-    """The policy at an import string ``module:OBJECT``, made for a stage and training seed; see ``PolicySource``.
+    """The policy of a name or import string, made for a stage, training seed and registry file; see ``PolicySource``.
 
     Raises:
+        UnknownName: no reference policy of that name.
         PolicyError: it cannot be had; says why.
     """
-    return PolicySource(policy, options).get(stage, seed)
+    return PolicySource(policy, options).get(stage, seed, registry)
 
 
 def _find(spec: str) -> object:
-    name, _, path = spec.partition(":")
+    name, colon, path = spec.partition(":")
+    if not colon:
+        found: object = importlib.import_module(REFERENCE).get(spec)
+        return found
     if not name or not path:
         raise PolicyError(f"policy {spec!r} is no import string: write MODULE:OBJECT, such as my_policy:POLICY")
     thing: object = _module(spec, name)

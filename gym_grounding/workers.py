@@ -407,7 +407,7 @@ def _exit_with_parent() -> None:
 
 
 def _made(source: PolicySource, plan: Plan, stage: int, seed: int) -> Policy:
-    policy = source.get(stage, seed)
+    policy = source.get(stage, seed, plan.registry)
     wanted, given = getattr(policy, "observation", None), plan.settings.observation
     if wanted is not None and given not in (wanted, "both"):
         raise PolicyError(f"{source.description} wants observation={wanted!r}, the plan has {given!r}; change the plan")

@@ -6,10 +6,24 @@ import importlib
 import operator
 import pkgutil
 
-from gym_grounding.adapters._base import Adapter, Observation, Scene
+from gym_grounding.adapters._anatomy import Anatomy, Body, Frame, Joint, Piece, Spot
+from gym_grounding.adapters._base import Adapter, Expert, Observation, Scene
 from gym_grounding.errors import UnknownName
 
-__all__ = ["Adapter", "Observation", "Scene", "get", "names"]
+__all__ = [
+    "Adapter",
+    "Anatomy",
+    "Body",
+    "Expert",
+    "Frame",
+    "Joint",
+    "Observation",
+    "Piece",
+    "Scene",
+    "Spot",
+    "get",
+    "names",
+]
 
 
 def names() -> tuple[str, ...]:

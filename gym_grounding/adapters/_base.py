@@ -56,12 +56,35 @@ class Scene(Protocol):
         ...
 
 
+class Expert(Protocol):
+    """Plays one goal in one scene by the poses that it reads. Its memory is a value that the caller keeps.
+
+    Observations are those of one episode, of the kind ``state`` or ``both``; actions have shape (n,), in [-1, 1].
+    """
+
+    def start(self) -> Any:
+        """The memory of an episode that begins."""
+        ...
+
+    def act(self, observation: Mapping[str, NDArray[Any]], memory: Any) -> tuple[NDArray[np.float64], Any]:
+        """The action and the next memory."""
+        ...
+
+    def answer(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """What it does on the way, by the observation alone."""
+        ...
+
+
 class Adapter(Protocol):
     """Opens the scenes of one simulator. Spaces and versions come from data, without starting it.
 
     Attributes:
         name: the module's name.
         fps: control steps per simulated second [1/s].
+
+    Optional methods, looked up by name; the reference policies need one of the two:
+        anatomy(scene, tasks) -> Anatomy: shapes, joints and regions, from which ``experts.Expert`` finds its way.
+        expert(scene, tasks, goal) -> Expert: who plays a goal, for a simulator that brings its own.
     """
 
     name: str

@@ -26,7 +26,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gym_grounding.adapters._base import Observation
+from gym_grounding.adapters._base import Expert, Observation
 from gym_grounding.errors import InvalidOption, RegistryError
 from gym_grounding.types import Entity, Goal, Predicate, Region, SceneFacts, SceneSettings, Task
 
@@ -319,6 +319,12 @@ class ToyAdapter:
 
     def open(self, scene: SceneFacts, tasks: Mapping[str, Task], settings: SceneSettings) -> ToyScene:
         return ToyScene(scene, settings)
+
+    def expert(self, scene: SceneFacts, tasks: Mapping[str, Task], goal: Goal) -> Expert:
+        """Plays a goal of the scene."""
+        from gym_grounding.adapters._toy_expert import ToyExpert
+
+        return ToyExpert(scene, goal)
 
     def verify(self, task: Task) -> None:
         """Toy tasks have no source files."""

@@ -62,7 +62,7 @@ def collect(
     if expert and policy is None:
         raise InvalidOption("expert actions need a policy that takes them")
     manifest = manifests.load(plan.registry)
-    made = None if policy is None else PolicySource(policy, options).get(plan.stages[-1], plan.seeds[0])
+    made = None if policy is None else PolicySource(policy, options).get(plan.stages[-1], plan.seeds[0], plan.registry)
     tasks = {}
     for task in tqdm(plan.tasks or plan.order, unit="task", disable=None):
         (original,) = manifest.select(tasks=[task], conditions=["original"])

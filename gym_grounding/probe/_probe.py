@@ -58,7 +58,8 @@ def probe(
         for stage, seed, variant in tqdm(work, unit="variant", disable=None):
             names = {name for name in stored[variant.task].names if (stage, variant.id, seed, name) not in done}
             if names:
-                records = probes_of(source.get(stage, seed), variant, stored[variant.task], manifest, stage, seed)
+                made = source.get(stage, seed, plan.registry)
+                records = probes_of(made, variant, stored[variant.task], manifest, stage, seed)
                 added += store.add_probes(record for record in records if record.observation in names)
     return added
 

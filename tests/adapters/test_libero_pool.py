@@ -86,3 +86,23 @@ def test_a_forked_child_forgets_without_closing():
         os._exit(0 if forgotten else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert pool.acquire("a", Thing) is idle
+
+
+def test_what_exists_can_be_looked_at_whether_it_is_out_or_idle():
+    pool = Pool()
+    assert pool.peek("a") is None
+    thing = pool.acquire("a", Thing)
+    assert pool.peek("a") is thing
+    assert pool.peek("b") is None
+    pool.release("a", thing)
+    assert pool.peek("a") is thing
+    pool.clear()
+    assert pool.peek("a") is None
+
+
+def test_a_discarded_thing_is_not_looked_at():
+    pool = Pool()
+    thing = pool.acquire("a", Thing)
+    pool.discard(thing)
+    assert pool.peek("a") is None
+    assert thing.closed == 1

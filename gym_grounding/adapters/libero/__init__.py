@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from gymnasium import spaces as gym_spaces
 
+from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Scene
 from gym_grounding.adapters.libero import facts, spaces
 from gym_grounding.types import SceneFacts, SceneSettings, Task
@@ -37,6 +38,18 @@ class LiberoAdapter:
         from gym_grounding.adapters.libero.scene import LiberoScene
 
         return LiberoScene(scene, tasks, settings)
+
+    def anatomy(self, scene: SceneFacts, tasks: Mapping[str, Task]) -> Anatomy:
+        """Shapes, joints and regions of a scene, for policies that may look behind the observation.
+
+        Kept for the life of the process; compiles the scene (seconds) where the process has not.
+
+        Raises:
+            MissingSource, WrongVersion, SimulatorError
+        """
+        from gym_grounding.adapters.libero.scene import anatomy_of
+
+        return anatomy_of(scene, tasks)
 
     def verify(self, task: Task) -> None:
         """See ``facts.verify``."""

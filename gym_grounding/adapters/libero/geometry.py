@@ -58,7 +58,7 @@ class Geometry:
     def __init__(self, env: Any) -> None:
         self._env = env
         model = env.sim.model
-        bodies = {name: _subtree(model, env.obj_body_id[name]) for name in (*env.objects_dict, *env.fixtures_dict)}
+        bodies = {name: subtree(model, env.obj_body_id[name]) for name in (*env.objects_dict, *env.fixtures_dict)}
         owner = {body: name for name, members in bodies.items() for body in members}
         surface = self._surface_body()
         self._of: dict[str, list[int]] = {name: [] for name in bodies}
@@ -73,12 +73,12 @@ class Geometry:
                 self._owner[geom] = owner[body]
             elif body in surface:
                 ground.append(geom)
-        self._points = {geom: _points(model, geom) for geoms in (*self._of.values(), ground) for geom in geoms}
+        self._points = {geom: hull_points(model, geom) for geoms in (*self._of.values(), ground) for geom in geoms}
         self._ground = ground
         self._parts = dict(self._of)
         for name, site in env.object_sites_dict.items():
             if site.parent_name in self._of:
-                members = _subtree(model, int(model.site_bodyid[model.site_name2id(name)]))
+                members = subtree(model, int(model.site_bodyid[model.site_name2id(name)]))
                 own = [geom for geom in self._of[site.parent_name] if int(model.geom_bodyid[geom]) in members]
                 self._parts[name] = own if site.joints and own else self._of[site.parent_name]
         self.origin = np.array([*env.workspace_offset[:2], self._ground_top()])
@@ -146,7 +146,7 @@ class Geometry:
         return int(model.site_bodyid[model.site_name2id(zone)])
 
     def _surface_body(self) -> frozenset[int]:
-        return frozenset(_subtree(self._env.sim.model, self._zone_body()))
+        return frozenset(subtree(self._env.sim.model, self._zone_body()))
 
     def _ground_top(self) -> float:
         """Height of the work surface [m]: the highest point of its collision geometry."""
@@ -158,7 +158,7 @@ def around(boxes: list[Box]) -> Box:
     return Box(np.min([box.low for box in boxes], axis=0), np.max([box.high for box in boxes], axis=0))
 
 
-def _subtree(model: Any, root: int) -> list[int]:
+def subtree(model: Any, root: int) -> list[int]:
     members = [root]
     for body in range(root + 1, model.nbody):
         if int(model.body_parentid[body]) in members:
@@ -205,7 +205,7 @@ def _to_edges(points: Array, outline: Array) -> float:
     return float(np.min(np.linalg.norm(points[:, None] - nearest, axis=2)))
 
 
-def _points(model: Any, geom: int) -> Array:
+def hull_points(model: Any, geom: int) -> Array:
     """Points whose convex hull is the geom, in its own frame, shape (n, 3) [m].
 
     Round geoms are replaced by points of their surface; a plane by its centre, for it only bounds from below.

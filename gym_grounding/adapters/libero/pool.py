@@ -37,6 +37,7 @@ class Pool(Generic[Thing]):
         self._lock = threading.Lock()
         self._idle: list[tuple[Hashable, Thing]] = []
         self._all: weakref.WeakSet[Thing] = weakref.WeakSet()
+        self._keys: weakref.WeakKeyDictionary[Thing, Hashable] = weakref.WeakKeyDictionary()
         self._out = self._peak = 0
         self._inherited: list[object] = []
         os.register_at_fork(after_in_child=self._forget)
@@ -58,10 +59,16 @@ class Pool(Generic[Thing]):
                 self._out -= 1
             raise
         self._all.add(thing)
+        self._keys[thing] = key
         # What registers later runs earlier: a GL library that the build brought in must shut down after us.
         atexit.unregister(self.close_all)
         atexit.register(self.close_all)
         return thing
+
+    def peek(self, key: Hashable) -> Thing | None:
+        """A thing of that key, idle or out, to read what never changes about it; None if there is none."""
+        with self._lock:
+            return next((thing for thing in self._all if self._keys.get(thing) == key), None)
 
     def release(self, key: Hashable, thing: Thing) -> None:
         """Take a thing back for later use."""
@@ -75,6 +82,7 @@ class Pool(Generic[Thing]):
         """Take a thing back and close it, because it may be broken."""
         with self._lock:
             self._out -= 1
+            self._keys.pop(thing, None)
         thing.close()
 
     def abandon(self, thing: Thing) -> None:
@@ -85,6 +93,8 @@ class Pool(Generic[Thing]):
         """Close everything idle."""
         with self._lock:
             things, self._idle = [thing for _, thing in self._idle], []
+            for thing in things:
+                self._keys.pop(thing, None)
         _close(things)
 
     def close_all(self) -> None:
@@ -98,12 +108,15 @@ class Pool(Generic[Thing]):
         surplus = len(self._idle) + self._out - max(self._keep, self._peak)
         evicted = [thing for _, thing in self._idle[: max(0, surplus)]]
         del self._idle[: len(evicted)]
+        for thing in evicted:
+            self._keys.pop(thing, None)
         return evicted
 
     def _forget(self) -> None:
         # Kept, since their destructors would call into GL.
         self._inherited += [self._idle, list(self._all)]
         self._lock, self._idle, self._all = threading.Lock(), [], weakref.WeakSet()
+        self._keys = weakref.WeakKeyDictionary()
         self._out = self._peak = 0
 
 

@@ -137,11 +137,11 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
 
     def check_ontop(self, other: Any) -> Any:
         """LIBERO's verdict on an object resting on the zone."""
-        return self.zone.under(self.position(), self._rotation(), self._origin(other))
+        return self.zone.under(self.position(), self.rotation(), self._origin(other))
 
     def check_contain(self, other: Any) -> Any:
         """LIBERO's verdict on an object inside the zone."""
-        return self.zone.in_box(self.position(), self._rotation(), self._origin(other))
+        return self.zone.in_box(self.position(), self.rotation(), self._origin(other))
 
     def _shift(self, native: Any) -> NDArray[np.float64]:
         """Where the surface's body has the point that ranges count from, shape (3,) [m]: the height is a zone's.
@@ -153,13 +153,29 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         shift: NDArray[np.float64] = self.env.sim.model.site_pos[self._like] - [*_centre(ranges), 0.0]
         return np.round(shift, 6)
 
-    def _rotation(self) -> NDArray[np.float64]:
+    def rotation(self) -> NDArray[np.float64]:
+        """World rotation of the zone, shape (3, 3): its siblings'."""
         rotation: NDArray[np.float64] = self.env.sim.data.site_xmat[self._like].reshape(3, 3)
         return rotation
 
     def _origin(self, other: Any) -> NDArray[np.float64]:
         origin: NDArray[np.float64] = self.env.sim.data.body_xpos[self.env.obj_body_id[other.object_name]]
         return origin
+
+
+def zone_origin(env: Any) -> tuple[NDArray[np.float64], float]:
+    """World position from which the ranges of added regions count, at a zone's height, shape (3,); its half height [m].
+
+    Raises:
+        SimulatorError: a scene without a zone, or one whose zones are turned.
+    """
+    native = next((zone for zone in env.object_sites_dict.values() if isinstance(zone, TargetZone)), None)
+    if native is None:
+        raise SimulatorError("The scene's work surface has no zone, so none can be added to it")
+    origin = AddedZone(env, Region("", env.workspace_name, (0.0, 0.0, 0.0, 0.0)))
+    if not np.allclose(origin.rotation(), np.eye(3)):
+        raise SimulatorError(f"Zone {native.name} is turned; added regions are laid along the world's axes")
+    return origin.position(), float(origin.zone.size[2])
 
 
 def _zone(region: Region, native: Any, shift: NDArray[np.float64]) -> Any:

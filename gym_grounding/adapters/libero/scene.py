@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Observation
-from gym_grounding.adapters.libero import facts, fixtures, install, spaces
+from gym_grounding.adapters.libero import anatomy, facts, fixtures, install, spaces
 from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
@@ -195,6 +196,28 @@ class LiberoScene:
             if self._lease is not None:
                 self._lease.broken = True
             raise SimulatorError(f"Scene {self._scene.id} failed to {deed}: {type(error).__name__}: {error}") from error
+
+
+def anatomy_of(scene: SceneFacts, tasks: Mapping[str, Task]) -> Anatomy:
+    """What never changes about a scene's bodies; compiles the scene unless this process has it already.
+
+    Raises:
+        MissingSource, WrongVersion, SimulatorError
+    """
+    if scene.id not in _ANATOMIES:
+        simulator = POOL.peek((scene.id, False)) or POOL.peek((scene.id, True))
+        if simulator is not None:
+            _ANATOMIES[scene.id] = anatomy.read(simulator.env, scene.id)
+        else:
+            opened = LiberoScene(scene, tasks, SceneSettings(observation="state"))
+            try:
+                _ANATOMIES[scene.id] = anatomy.read(opened._simulator.env, scene.id)
+            finally:
+                opened.close()
+    return _ANATOMIES[scene.id]
+
+
+_ANATOMIES: dict[str, Anatomy] = {}
 
 
 class _Lease:

@@ -1,0 +1,140 @@
+"""The oracle of one scene and goal: it reads poses, plans, and acts through the robot's own seven numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding.adapters import Anatomy
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts import planner
+from gym_grounding.experts.control import AS_IS, Command, action
+from gym_grounding.experts.skills import DONE, FAILED, Skill, Step
+from gym_grounding.experts.world import World
+from gym_grounding.types import Goal
+
+ORACLE_VERSION = "1"
+"""Raised whenever the same episode can get other actions."""
+PATIENCE = 3
+"""How often one deed may be given up before the expert gives up."""
+DEEDS = 16
+"""How many deeds an episode may take; more means that one undoes the other."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One episode's memory; immutable.
+
+    Attributes:
+        plan: the deeds so far in words, the present one last.
+        finished: whether nothing is left to do (what lasts, such as holding a thing up, goes on).
+        problem: why it gave up; empty otherwise.
+        failures: how many deeds were given up.
+        careful: whether the present step is a delicate one.
+        deed: the present deed, None before the first and between two.
+        own: the deed's own memory.
+        tired: deed -> how often it was given up.
+    """
+
+    plan: tuple[str, ...] = ()
+    finished: bool = False
+    problem: str = ""
+    failures: int = 0
+    careful: bool = False
+    deed: Skill | None = None
+    own: Any = None
+    tired: Mapping[Skill, int] = field(default_factory=dict)
+
+
+class Expert:
+    """Reaches a goal, or says why not. Immutable: what an episode needs is in its ``Memory``.
+
+    Args:
+        anatomy: the scene's bodies.
+        goal: what to reach.
+    """
+
+    def __init__(self, anatomy: Anatomy, goal: Goal) -> None:
+        self._anatomy, self._goal = anatomy, goal
+
+    def start(self) -> Memory:
+        """The memory with which an episode begins."""
+        return Memory()
+
+    def act(self, observation: Mapping[str, NDArray[Any]], memory: Memory) -> tuple[Array, Memory]:
+        """The action, shape (7,), each component in [-1, 1], and the memory for the next observation.
+
+        An expert that has finished or given up stays where it is.
+
+        Raises:
+            PolicyError: the observation lacks a pose.
+            UnknownName: the goal names something that the scene does not have.
+        """
+        world = World(self._anatomy, observation, self._goal.regions)
+        lasting = memory.deed is not None and getattr(memory.deed, "lasting", False)
+        if memory.problem or (memory.finished and not lasting):
+            return _still(world), memory
+        try:
+            step, memory = self._advance(world, memory)
+        except NoPlan as problem:
+            return _still(world), replace(memory, deed=None, own=None, problem=str(problem), careful=False)
+        if step is None:
+            return _still(world), replace(memory, finished=True, careful=False)
+        return action(step.command, world.hand), memory
+
+    def answer(self, observation: Mapping[str, NDArray[Any]]) -> Array:
+        """What it does on the way, by one observation alone, shape (7,); see ``act``."""
+        return self.act(observation, self.start())[0]
+
+    def _advance(self, world: World, memory: Memory) -> tuple[Step | None, Memory]:
+        """The present deed's next step, or the next deed's first; None when everything is done."""
+        for _ in range(DEEDS):
+            if memory.deed is None:
+                deed = planner.next_deed(self._goal, world, memory.tired)
+                if deed is None:
+                    return None, memory
+                memory = self._begun(memory, deed)
+            assert memory.deed is not None
+            try:
+                step = memory.deed.advance(world, memory.own)
+            except NoPlan as problem:
+                memory = self._cleared(memory, problem, world)
+                continue
+            return step, self._after(memory, step)
+        raise NoPlan(f"{self._goal.id}: no deed could begin: {', '.join(memory.plan[-3:])}")
+
+    def _begun(self, memory: Memory, deed: Skill) -> Memory:
+        if len(memory.plan) >= DEEDS:
+            raise NoPlan(f"{self._goal.id}: not done after {DEEDS} deeds, the last: {', '.join(memory.plan[-3:])}")
+        return replace(memory, deed=deed, own=None, plan=(*memory.plan, deed.words))
+
+    def _after(self, memory: Memory, step: Step) -> Memory:
+        if step.status == FAILED:
+            assert memory.deed is not None
+            return replace(self._given_up(memory, step.reason), careful=step.careful)
+        if step.status == DONE and not getattr(memory.deed, "lasting", False):
+            return replace(memory, deed=None, own=None, careful=step.careful)
+        return replace(memory, own=step.memory, careful=step.careful, finished=step.status == DONE)
+
+    def _given_up(self, memory: Memory, reason: str) -> Memory:
+        deed = memory.deed
+        assert deed is not None
+        times = memory.tired.get(deed, 0) + 1
+        if times >= PATIENCE:
+            raise NoPlan(f"{deed.words}: {reason} ({times} times)")
+        return replace(memory, deed=None, own=None, tired={**memory.tired, deed: times}, failures=memory.failures + 1)
+
+    def _cleared(self, memory: Memory, problem: NoPlan, world: World) -> Memory:
+        """Give the deed up for now, and first take aside what stops it."""
+        memory = self._given_up(memory, str(problem))
+        return self._begun(memory, planner.cleared(problem, world)) if problem.blocker else memory
+
+
+def _still(world: World) -> Array:
+    return action(Command(grip=AS_IS), world.hand)

@@ -1,0 +1,159 @@
+"""From a goal and the present world to the next deed.
+
+Nothing is scripted ahead: after each deed the world is read again, and what is undone is done again.
+
+Order: knobs first (a pot would be in the way), then what is to be shut and holds nothing, then things, each after
+opening what it goes into, then what is to be open, then what is to be shut on its content, and at last what is to be
+held up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts import destinations
+from gym_grounding.experts.skills import (
+    Destination,
+    Hold,
+    OpenDoor,
+    PullDrawer,
+    Push,
+    Put,
+    ShutDoor,
+    ShutDrawer,
+    Skill,
+    TurnKnob,
+)
+from gym_grounding.experts.world import World
+from gym_grounding.types import Goal, Predicate
+
+FLAT = 0.03
+"""A thing lower than this, and broader than twice this, is pushed over a surface rather than picked up [m]."""
+WAYS = 2
+"""A thing that was pushed in vain this often is picked up instead."""
+
+
+def next_deed(goal: Goal, world: World, tired: Mapping[Skill, int]) -> Skill | None:
+    """What to do now; None when everything is done. A deed that lasts is never done.
+
+    Args:
+        tired: how often deeds were given up; of what is undone, those given up least often come first.
+
+    Raises:
+        NoPlan: a literal for which there is no skill; names it.
+        UnknownName: a name that the scene does not have.
+    """
+    pending = [deed for deed in deeds(goal, world) if getattr(deed, "lasting", False) or not deed.done(world)]
+    if not pending:
+        return None
+    brief = [deed for deed in pending if not isinstance(deed, Hold)]
+    chosen = min(brief or pending, key=lambda deed: tired.get(deed, 0))
+    if isinstance(chosen, Push) and tired.get(chosen, 0) >= WAYS:
+        chosen = Put(chosen.thing, chosen.destination)
+    return _opened(chosen, world) or chosen
+
+
+def deeds(goal: Goal, world: World) -> tuple[Skill, ...]:
+    """Every deed that the goal may need, in order, done ones included; what they need first is left out.
+
+    Raises:
+        NoPlan, UnknownName: see ``next_deed``.
+    """
+    filled = {_carrier(one.args[1], world) for one in goal.all_of if one.name == "in"}
+    ranked = [(_rank(literal, filled, world), _deed(literal, world)) for literal in _carriers_first(goal)]
+    return tuple(deed for _, deed in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def cleared(problem: NoPlan, world: World) -> Skill:
+    """What takes the thing aside that stops a deed.
+
+    Raises:
+        NoPlan: the same, where nothing can be taken aside.
+    """
+    if not problem.blocker or not world.body(problem.blocker).movable:
+        raise problem
+    return Put(problem.blocker, destinations.Aside())
+
+
+Carrier = tuple[str, int]
+"""A fixture and the number of its joint."""
+
+
+def _rank(literal: Predicate, filled: set[Carrier | None], world: World) -> int:
+    if literal.name in ("turnon", "turnoff"):
+        return 0
+    if literal.name == "close":
+        return 4 if _carrier(literal.args[0], world) in filled else 1
+    return {"on": 2, "in": 2, "open": 3}.get(literal.name, 5)
+
+
+def _deed(literal: Predicate, world: World) -> Skill:
+    if literal.name in ("on", "in"):
+        return _placing(literal, world)
+    if literal.name == "lifted":
+        return Hold(literal.args[0])
+    if literal.name not in ("open", "close", "turnon", "turnoff"):
+        raise NoPlan(f"no skill reaches {literal}")
+    carrier = _carrier(literal.args[0], world)
+    if carrier is None:
+        raise NoPlan(f"no skill reaches {literal}: no single joint belongs to it")
+    if literal.name in ("turnon", "turnoff"):
+        return TurnKnob(*carrier, literal.name == "turnon")
+    return _articulated(carrier, literal.name == "open", world)
+
+
+def _carrier(name: str, world: World) -> Carrier | None:
+    """The joint that opens what ``name`` denotes: a drawer's own, or the only one of a fixture."""
+    place = world.spot(name) if world.is_spot(name) else None
+    fixture = name if place is None else place.parent
+    if place is not None and place.joint is not None:
+        return fixture, place.joint
+    return (fixture, 0) if fixture and len(world.body(fixture).joints) == 1 else None
+
+
+def _articulated(carrier: Carrier, opening: bool, world: World) -> Skill:
+    name, number = carrier
+    if world.body(name).joints[number].slides:
+        return PullDrawer(name, number) if opening else ShutDrawer(name, number)
+    return OpenDoor(name, number) if opening else ShutDoor(name, number)
+
+
+def _placing(literal: Predicate, world: World) -> Skill:
+    thing, target = literal.args
+    destination = _destination(literal, target, world)
+    flat = isinstance(destination, destinations.OnZone) and _is_flat(thing, world)
+    return Push(thing, destination) if flat else Put(thing, destination)
+
+
+def _destination(literal: Predicate, target: str, world: World) -> Destination:
+    if not world.is_spot(target):
+        if literal.name == "in":
+            raise NoPlan(f"no skill reaches {literal}: LIBERO knows only regions as insides")
+        return destinations.OnBody(target)
+    if literal.name == "in":
+        return destinations.InSpot(target)
+    return destinations.OnSpot(target) if world.spot(target).parent else destinations.OnZone(target)
+
+
+def _is_flat(thing: str, world: World) -> bool:
+    cloud = world.cloud(thing)
+    breadth, depth, height = cloud.max(axis=0) - cloud.min(axis=0)
+    lying = float(cloud[:, 2].min()) - world.anatomy.ground < FLAT
+    return bool(height < FLAT and min(breadth, depth) > 2 * FLAT and lying)
+
+
+def _opened(deed: Skill, world: World) -> Skill | None:
+    """What must be opened before ``deed``, unless it is open."""
+    destination = getattr(deed, "destination", None)
+    if not isinstance(destination, destinations.InSpot):
+        return None
+    carrier = _carrier(destination.name, world)
+    opening = None if carrier is None else _articulated(carrier, True, world)
+    return None if opening is None or opening.done(world) else opening
+
+
+def _carriers_first(goal: Goal) -> tuple[Predicate, ...]:
+    """The literals, those of things that others are put on first."""
+    carried = {one.args[-1] for one in goal.all_of if len(one.args) > 1}
+    return tuple(sorted(goal.all_of, key=lambda one: one.args[0] not in carried))
