@@ -1,4 +1,4 @@
-"""The command line: list, validate, variants, evaluate, errors, observe, probe, report, salvage, metrics.
+"""The command line: list, validate, variants, show, evaluate, errors, observe, probe, report, salvage, metrics.
 
 Input errors, and episodes that ended in an error, end with exit code 2; an interrupted evaluation with 130. Heavy
 modules are imported by the command that needs them.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
 import signal
@@ -27,8 +26,9 @@ from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, RegistryError
 from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
-from gym_grounding.policy import PolicySource
+from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.records import ErrorRecord
+from gym_grounding.showing.command import show_command
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
 from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.commands import variants as variant_commands
@@ -127,20 +127,6 @@ def conditions_of(text: str | None) -> tuple[str, ...] | None:
     return condition_modules.names() if text is not None and text.strip() == "all" else words(text)
 
 
-def options_of(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=VALUE pairs as keyword arguments; values are read as JSON where they are JSON, else as text."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.isidentifier():
-            raise InvalidOption(f"--policy-option {pair!r}: write KEY=VALUE")
-        try:
-            options[key] = json.loads(value)
-        except ValueError:
-            options[key] = value
-    return options
-
-
 PLAN_OPTIONS = (
     click.option("--suite", default="LiberoGoal", show_default=True, help="Suite of the registry."),
     click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own."),
@@ -183,7 +169,7 @@ PLAN_OPTIONS = (
     click.option("--batch", type=int, default=1, show_default=True, help="Episodes side by side in one worker."),
 )
 POLICY_OPTIONS = (
-    click.option("--policy", required=True, help="MODULE:OBJECT: a policy, a class, or a function."),
+    click.option("--policy", required=True, help="A reference policy, such as oracle or deaf, or MODULE:OBJECT."),
     click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class."),
 )
 
@@ -421,7 +407,7 @@ def planned(policy: str | None, options: dict[str, Any], given: dict[str, Any]) 
 
 @main.command()
 @with_options(*PLAN_OPTIONS)
-@click.option("--policy", help="MODULE:OBJECT that is followed under the original instruction; default: starts only.")
+@click.option("--policy", help="Policy that is followed under the original instruction; default: starts only.")
 @click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class.")
 @click.option("--every", type=int, default=10, show_default=True, help="With a policy: store every so many steps.")
 @click.option("--expert", is_flag=True, help="Store the policy's actions as the expert's, for the language margin.")
@@ -494,6 +480,7 @@ def metrics() -> None:
     click.echo(metrics_page())
 
 
+main.add_command(show_command)
 main.add_command(variant_commands)
 
 if __name__ == "__main__":

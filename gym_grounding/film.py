@@ -10,9 +10,9 @@ import contextlib
 import math
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -26,97 +26,117 @@ SHEET = 12
 """Most pictures on a contact sheet."""
 COLUMNS = 4
 """Pictures in a row of a contact sheet."""
+KEPT = 96
+"""Most pictures that wait for a contact sheet; a long film would fill the memory."""
 
 
 class Film(abc.ABC):
-    """A file that takes pictures of one size, shape (H, W, 3) uint8, one after another."""
+    """A file that takes pictures of one size, shape (H, W, 3) uint8, one after another.
+
+    As a context manager: the file is there when the block ends well; nothing is left otherwise.
+
+    Args:
+        path: the file.
+        fps: pictures per second.
+    """
 
     def __init__(self, path: Path, fps: float) -> None:
         self.path, self.fps = path, fps
+        self._part = path.with_name(f".{path.name}.part")
+        self._empty = True
 
-    @abc.abstractmethod
     def add(self, picture: Picture) -> None:
-        """Take one more picture."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Write what is left.
+        """Take one more picture.
 
         Raises:
-            OSError: the file cannot be written.
+            UnwritableOutput: such as on a full disk.
         """
+        with _written(self.path):
+            self._add(picture)
+        self._empty = False
 
-    def abandon(self) -> None:
-        """Stop without caring for the file; what was begun outside of this process ends."""
+    def __enter__(self) -> Film:
+        with _written(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._part.touch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None and not self._empty:
+                with _written(self.path):
+                    self._finish()
+                    os.replace(self._part, self.path)
+        finally:
+            self._abandon()
+            self._part.unlink(missing_ok=True)
+
+    @abc.abstractmethod
+    def _add(self, picture: Picture) -> None: ...
+
+    @abc.abstractmethod
+    def _finish(self) -> None: ...
+
+    def _abandon(self) -> None:  # noqa: B027  # most films begin nothing outside of this process
+        """End what was begun outside of this process, if it is not over."""
 
 
 class Mp4(Film):
-    """H.264, playable everywhere; odd sides lose their last row or column."""
+    """H.264 in a form that every player knows; sides that are odd lose a row or column."""
 
-    def __init__(self, path: Path, fps: float) -> None:
-        super().__init__(path, fps)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._said = tempfile.TemporaryFile()
+    _process: subprocess.Popen[bytes] | None = None
 
-    def add(self, picture: Picture) -> None:
+    def _add(self, picture: Picture) -> None:
         height, width = (side - side % 2 for side in picture.shape[:2])
         if self._process is None:
-            self._process = self._begin(width, height)
+            self._process = self._begun(width, height)
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(np.ascontiguousarray(picture[:height, :width]).tobytes())
         except BrokenPipeError:
             self._finish()
+            raise
 
-    def close(self) -> None:
-        self._finish()
-
-    def abandon(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            with contextlib.suppress(OSError):
-                self._process.communicate()
-
-    def _begin(self, width: int, height: int) -> subprocess.Popen[bytes]:
+    def _begun(self, width: int, height: int) -> subprocess.Popen[bytes]:
         from moviepy.config import FFMPEG_BINARY
 
         pictures = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{self.fps:g}", "-i", "-"]
         coded = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
-        command = [FFMPEG_BINARY, "-y", "-loglevel", "error", *pictures, *coded, "-f", "mp4", f"file:{self.path}"]
-        # A group of its own: Ctrl-C is ours to handle.
+        command = [FFMPEG_BINARY, "-y", "-loglevel", "error", *pictures, *coded, "-f", "mp4", f"file:{self._part}"]
+        # In a session of its own: Ctrl-C is handled here, not there.
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )
 
     def _finish(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            raise OSError("there is no picture to write")
-        with contextlib.suppress(BrokenPipeError):
-            process.communicate()
-        if process.returncode != 0:
-            self._said.seek(0)
-            words = " ".join(self._said.read().decode(errors="replace").split())
-            raise OSError(words[-300:] or f"ffmpeg ended with code {process.returncode}")
+        assert self._process is not None
+        _, said = self._process.communicate()
+        if self._process.returncode != 0:
+            words = " ".join(said.decode(errors="replace").split())
+            raise OSError(words[-300:] or f"ffmpeg ended with code {self._process.returncode}")
+
+    def _abandon(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            with contextlib.suppress(OSError):
+                self._process.communicate()
 
 
 class Gif(Film):
-    """An animated GIF that repeats for ever; large, and with few colours."""
+    """An animated GIF that repeats for ever; large, and of few colours."""
 
-    def __init__(self, path: Path, fps: float) -> None:
-        super().__init__(path, fps)
-        self._pictures: list[Any] = []
+    _pictures: tuple[Any, ...] = ()
 
-    def add(self, picture: Picture) -> None:
+    def _add(self, picture: Picture) -> None:
         from PIL import Image
 
-        self._pictures.append(Image.fromarray(picture).quantize())
+        self._pictures = (*self._pictures, Image.fromarray(picture).quantize())
 
-    def close(self) -> None:
-        if not self._pictures:
-            raise OSError("there is no picture to write")
+    def _finish(self) -> None:
         first, *rest = self._pictures
-        first.save(self.path, format="GIF", save_all=True, append_images=rest, duration=1000 / self.fps, loop=0)
+        first.save(self._part, format="GIF", save_all=True, append_images=rest, duration=1000 / self.fps, loop=0)
 
 
 class Sheet(Film):
@@ -125,46 +145,46 @@ class Sheet(Film):
     def __init__(self, path: Path, fps: float) -> None:
         super().__init__(path, fps)
         self._kept: list[Picture] = []
-        self._last: Picture | None = None
+        self._last = np.zeros((0, 0, 3), np.uint8)
         self._every, self._seen = 1, 0
 
-    def add(self, picture: Picture) -> None:
+    def _add(self, picture: Picture) -> None:
         self._last = np.array(picture)
         if self._seen % self._every == 0:
             self._kept.append(self._last)
-        if len(self._kept) == 8 * SHEET:  # a long film would fill the memory
+        if len(self._kept) == KEPT:
             self._kept, self._every = self._kept[::2], 2 * self._every
         self._seen += 1
 
-    def close(self) -> None:
+    def _finish(self) -> None:
         from PIL import Image
 
-        if self._last is None:
-            raise OSError("there is no picture to write")
         pictures = [*self._kept, *([self._last] if self._kept[-1] is not self._last else [])]
         chosen = np.unique(np.linspace(0, len(pictures) - 1, SHEET).round().astype(int))
         height, width = self._last.shape[:2]
-        sheet = np.full((math.ceil(len(chosen) / COLUMNS) * height, min(COLUMNS, len(chosen)) * width, 3), 255, np.uint8)
+        rows, columns = math.ceil(len(chosen) / COLUMNS), min(COLUMNS, len(chosen))
+        sheet = np.full((rows * height, columns * width, 3), 255, np.uint8)
         for place, number in enumerate(chosen):
             top, left = place // COLUMNS * height, place % COLUMNS * width
             sheet[top : top + height, left : left + width] = pictures[number]
-        Image.fromarray(sheet).save(self.path, format="PNG")
+        Image.fromarray(sheet).save(self._part, format="PNG")
 
 
 FORMATS: dict[str, type[Film]] = {".mp4": Mp4, ".gif": Gif, ".png": Sheet}
-"""Ending of the file -> what is written."""
+"""Ending of a file -> what is written."""
 
 
-def check(path: Path, force: bool = False) -> None:
-    """Refuse a place that cannot take a film, before anything slow begins.
+def film(path: Path, fps: float, force: bool = False) -> Film:
+    """The film that the file's ending asks for; nothing is written before it is entered.
 
     Args:
         path: the file.
+        fps: pictures per second; a contact sheet does not care.
         force: an old file may be replaced.
 
     Raises:
         InvalidOption: an unknown ending.
-        UnwritableOutput: a file is there already, or the place cannot be written.
+        UnwritableOutput: a file is there already, or a folder.
     """
     if path.suffix.lower() not in FORMATS:
         raise InvalidOption(f"{path}: end it in .mp4 or .gif for a film, or in .png for a contact sheet")
@@ -172,48 +192,13 @@ def check(path: Path, force: bool = False) -> None:
         raise UnwritableOutput(f"{path} is a folder; name a file in it")
     if path.exists() and not force:
         raise UnwritableOutput(f"{path} is there already; name another file, or replace it with --force")
-    part = _part(path)
-    with _written(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.touch()
-        part.unlink()
-
-
-@contextlib.contextmanager
-def film(path: Path, fps: float, force: bool = False) -> Iterator[Film]:
-    """A film that is written while pictures are added, and there when the block ends well; nothing is left otherwise.
-
-    Args:
-        path: the file; its ending says the format, see ``FORMATS``.
-        fps: pictures per second; a contact sheet does not care.
-        force: an old file is replaced.
-
-    Raises:
-        InvalidOption, UnwritableOutput: see ``check``; or the disk is full.
-    """
-    check(path, force)
-    made = FORMATS[path.suffix.lower()](_part(path), fps)
-    try:
-        with _written(path):
-            yield made
-            made.close()
-            os.replace(made.path, path)
-    except BaseException:
-        made.abandon()
-        made.path.unlink(missing_ok=True)
-        raise
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
+    return FORMATS[path.suffix.lower()](path, fps)
 
 
 @contextlib.contextmanager
 def _written(path: Path) -> Iterator[None]:
     try:
         yield
-    except UnwritableOutput:
-        raise
     except OSError as error:
         reason = error.strerror or str(error)
         raise UnwritableOutput(f"{path} cannot be written ({reason}); free space or name another place") from error

@@ -11,6 +11,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import json
 import os
 import pkgutil
 import signal
@@ -23,7 +24,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.errors import PolicyError
+from gym_grounding.errors import InvalidOption, PolicyError
 
 Observations = Mapping[str, NDArray[Any]]
 State = Any
@@ -42,6 +43,7 @@ class Policy(Protocol):
         observation (str): the observation kind it was made for: pixels, state or both.
         mean_action(observations, state) -> (B, n) float array: the deterministic action; used by the probes.
         log_prob(observations, state, actions) -> (B,) float array: log density of given actions; used by the probes.
+        remarks(state) -> B sentences: what it is doing, in words; shown in films.
     Row i of every result may depend on row i of the arguments only.
     """
 
@@ -110,6 +112,17 @@ def begin(policy: Policy, instructions: Sequence[str], seed: Sequence[int], task
     """``policy.start``; the task ids are handed over only to a policy that needs them."""
     told = {"tasks": list(tasks)} if getattr(policy, "needs_task_identity", False) else {}
     return policy.start(list(instructions), seed=list(seed), **told)
+
+
+def check_observation(policy: Policy, given: str, name: str) -> None:
+    """That a policy is shown the kind of observation that it declares, or both kinds.
+
+    Raises:
+        PolicyError: it is shown another kind; ``name`` says whose.
+    """
+    wanted = getattr(policy, "observation", None)
+    if wanted is not None and given not in (wanted, "both"):
+        raise PolicyError(f"{name} wants observation={wanted!r}, not {given!r}; ask for {wanted!r} or 'both'")
 
 
 def actions_of(
@@ -298,6 +311,27 @@ def load_policy(
         PolicyError: it cannot be had; says why.
     """
     return PolicySource(policy, options).get(stage, seed, registry)
+
+
+def options_of(pairs: Iterable[str], option: str = "--policy-option") -> dict[str, Any]:
+    """KEY=VALUE pairs as keyword arguments; values are read as JSON where they are JSON, else as text.
+
+    Args:
+        option: where the pairs were written, for the message.
+
+    Raises:
+        InvalidOption: not such a pair.
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise InvalidOption(f"{option} {pair!r}: write KEY=VALUE")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
 
 
 def _find(spec: str) -> object:

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, WorkerDied
 from gym_grounding.plan import Plan, cell_id
-from gym_grounding.policy import Policy, PolicySource
+from gym_grounding.policy import Policy, PolicySource, check_observation
 from gym_grounding.records import Cell, EpisodeRecord, ErrorRecord
 from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
 
@@ -408,9 +408,7 @@ def _exit_with_parent() -> None:
 
 def _made(source: PolicySource, plan: Plan, stage: int, seed: int) -> Policy:
     policy = source.get(stage, seed, plan.registry)
-    wanted, given = getattr(policy, "observation", None), plan.settings.observation
-    if wanted is not None and given not in (wanted, "both"):
-        raise PolicyError(f"{source.description} wants observation={wanted!r}, the plan has {given!r}; change the plan")
+    check_observation(policy, plan.settings.observation, source.description)
     return policy
 
 

@@ -58,17 +58,6 @@ def test_bad_orders_name_the_option(text):
         cli.order_of(text)
 
 
-def test_policy_options_are_json_or_text():
-    assert cli.options_of(("p=0.5", "names=[1, 2]", "path=a=b", "flag=true")) == {
-        "p": 0.5,
-        "names": [1, 2],
-        "path": "a=b",
-        "flag": True,
-    }
-    with pytest.raises(InvalidOption, match="KEY=VALUE"):
-        cli.options_of(("nothing",))
-
-
 def test_evaluate_report_and_resume(tmp_path):
     done = evaluated(tmp_path / "run")
     assert done.exit_code == 0, done.output
@@ -183,6 +172,8 @@ def test_a_run_of_another_plan_is_refused_with_code_2_and_kept(tmp_path):
         (["--stages", "77"], "77"),
         (["--policy", "gym_grounding.testing.fakes:ToyPolice"], "Did you mean 'ToyPolicy'"),
         (["--policy", "no_such_module:X"], "no_such_module"),
+        (["--policy", "orcale"], "Did you mean 'oracle'? Known: deaf, noisy_oracle"),
+        (["--policy-option", "deaf"], "--policy-option 'deaf': write KEY=VALUE"),
         (["--registry", "/no/such/registry.yaml"], "/no/such/registry.yaml"),
         (["--suite", "LiberoGaol"], "LiberoGaol"),
         (["--init-states", "0:10000000000"], "--init-states '0:10000000000': more than 10000 numbers"),
@@ -198,6 +189,25 @@ def test_bad_input_ends_with_code_2_and_leaves_nothing(tmp_path, more, message):
     assert message in result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "run" / "run.sqlite").exists()
+
+
+@pytest.mark.parametrize("name", ["oracle", "deaf", "noisy-oracle"])
+def test_a_reference_policy_is_named_and_needs_no_more(tmp_path, name):
+    blind = run(
+        "evaluate", "--policy", name, *TOY, "--workers", 0, "--out", tmp_path / "run", "--observation", "pixels"
+    )
+    assert blind.exit_code == 2
+    assert f"{name.replace('-', '_')} wants observation='state', not 'pixels'; ask for 'state' or 'both'" in blind.output
+    done = run("evaluate", "--policy", name, *TOY, "--workers", 0, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.header.policy == store.header.name == name.replace("-", "_")
+        assert store.header.task_identity
+        assert store.header.settings["observation"] == "state"
+    stored = run("observe", *TOY, "--policy", name, "--every", 2, "--out", tmp_path / "moments.npz")
+    assert stored.exit_code == 0, stored.output
+    asked = run("probe", tmp_path / "run", "--observations", tmp_path / "moments.npz")
+    assert asked.exit_code == 0, asked.output
 
 
 def test_a_report_of_nothing_is_refused(tmp_path):

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from gym_grounding.errors import PolicyError
-from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy, numbers_of
+from gym_grounding.errors import InvalidOption, PolicyError, UnknownName
+from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy, numbers_of, options_of
 
 MODULE = '''
 import numpy as np
@@ -31,6 +31,10 @@ class Plain:
 class Seeded(Plain):
     def __init__(self, seed):
         self.seed = seed
+
+class Reader(Plain):
+    def __init__(self, registry="shipped"):
+        self.registry = registry
 
 class Hungry(Plain):
     def __init__(self, **anything):
@@ -85,13 +89,18 @@ def test_a_class_is_told_stage_and_seed_only_where_it_asks(module):
     assert load_policy(f"{module}:Hungry", {"depth": 4}, stage=3, seed=100).anything == {"depth": 4}
     load_policy(f"{module}:Plain", stage=3, seed=100)
     assert load_policy(f"{module}:Greedy", {"stage": 7}, stage=3, seed=100).stage == 7
+    assert load_policy(f"{module}:Reader", stage=3, registry="mine.yaml").registry == "mine.yaml"
+    assert load_policy(f"{module}:Reader", {"registry": "own.yaml"}, registry="mine.yaml").registry == "own.yaml"
+    assert load_policy(f"{module}:Reader", stage=3).registry == "shipped"
 
 
-def test_a_source_makes_a_policy_again_only_for_another_stage_or_seed(module):
+def test_a_source_makes_a_policy_again_only_for_another_stage_seed_or_registry(module):
     source = PolicySource(f"{module}:Greedy")
     first = source.get(0, 100)
     assert source.get(0, 100) is first
     assert source.get(1, 100) is not first
+    reader = PolicySource(f"{module}:Reader")
+    assert reader.get(0, 100, "a.yaml") is reader.get(1, 200, "a.yaml") is not reader.get(0, 100, "b.yaml")
     plain = PolicySource(f"{module}:Plain")
     assert plain.get(0, 100) is plain.get(1, 200)
 
@@ -113,8 +122,8 @@ def test_objects_are_accepted_as_they_are(module):
 @pytest.mark.parametrize(
     ("spec", "options", "message"),
     [
-        ("mine_policy", {}, "no import string: write MODULE:OBJECT"),
-        (":POLICY", {}, "no import string"),
+        (":POLICY", {}, "no import string: write MODULE:OBJECT"),
+        ("mine_policy:", {}, "no import string: write MODULE:OBJECT"),
         ("mine_polcy:POLICY", {}, "no module 'mine_polcy'.*Did you mean 'mine_policy'"),
         ("mine_policy.py:POLICY", {}, "Write a module's name, not a file's"),
         ("mine_policy.deeper:POLICY", {}, "no module 'mine_policy.deeper'"),
@@ -134,6 +143,26 @@ def test_objects_are_accepted_as_they_are(module):
 def test_refusals_say_what_is_wrong(spec, options, message):
     with pytest.raises(PolicyError, match=message):
         load_policy(spec, options)
+
+
+def test_a_name_without_object_is_a_reference_policys_even_where_a_module_has_it(module, tmp_path):
+    (tmp_path / "oracle.py").write_text("raise RuntimeError('imported')")
+    for name in ("oracle", "noisy-oracle", "noisy_oracle"):
+        policy = load_policy(name)
+        assert type(policy).__module__ == f"gym_grounding.reference.{name.replace('-', '_')}"
+        assert PolicySource(name).description == name.replace("-", "_")
+        assert PolicySource(name).file != tmp_path / "oracle.py"
+    with pytest.raises(UnknownName, match=r"'mine_policy' is no MODULE:OBJECT such as my_policy:POLICY"):
+        load_policy(module)
+    assert PolicySource(f"{module}-x:POLICY").description == f"{module}-x:POLICY"
+
+
+def test_options_are_json_or_text():
+    given = ("p=0.5", "names=[1, 2]", "path=a=b", "flag=true", "text=")
+    assert options_of(given) == {"p": 0.5, "names": [1, 2], "path": "a=b", "flag": True, "text": ""}
+    for bad in ("nothing", "=1", "a b=1"):
+        with pytest.raises(InvalidOption, match=f"--maker-option '{bad}': write KEY=VALUE"):
+            options_of([bad], "--maker-option")
 
 
 def test_the_file_of_a_policy_is_found_without_importing_it(module, tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ from gym_grounding.types import TIERS, Goal, SceneFacts, Task, Variant
 _LAX = "make the row permissive, with a tier_reason"
 _READINGS = ("raw", "settled", "tolerant")
 """Ways in which a goal may already hold at the start; see ``manifest``."""
+_MEASURED = ("support", "demonstrated", "on_path", "trained_goal_of", "true_initially", "witness")
+"""What a certificate holds beside what the oracle showed; it comes as a whole or not at all."""
 
 
 def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violation, ...]:
@@ -89,7 +91,7 @@ def _unearned(variant: Variant) -> Iterator[Violation]:
 
 def _certificate(variant: Variant) -> Iterator[Violation]:
     """What a certificate must hold, if there is one, and what it must not say."""
-    if "certificate" in variant.details:
+    if any(_certified(variant, name) is not None for name in _MEASURED):
         for name in ("support", "demonstrated", "on_path"):
             if _certified(variant, name) is None:
                 message = "is missing; measure it, or leave the whole certificate out"

@@ -123,6 +123,7 @@ def parsed(raw: bytes, file: str) -> Manifest:
         tasks=content.tasks,
         variants=content.variants,
         absent=tuple(content.absent),
+        oracle=content.oracle,
     )
 
 

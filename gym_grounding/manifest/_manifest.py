@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gym_grounding import conditions as known_conditions
@@ -40,6 +40,7 @@ class Manifest:
         tasks: by id, in file order.
         variants: by id, in file order.
         absent: cells without a registered variant, and refused proposals, in file order.
+        oracle: what tried to reach the goals, ``version`` and ``horizon`` [control steps]; empty where nothing did.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Manifest:
     tasks: Mapping[str, Task]
     variants: Mapping[str, Variant]
     absent: tuple[Absent, ...] = ()
+    oracle: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def settle(self) -> int:

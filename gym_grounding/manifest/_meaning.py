@@ -12,16 +12,18 @@ from typing import TypeAlias
 from gym_grounding import conditions
 from gym_grounding.conditions import Condition, Violation
 from gym_grounding.manifest._goals import entity_problems, goal_problems, joint_problems, region_problems
+from gym_grounding.manifest._reach import Reach, reach, reach_problems
 from gym_grounding.manifest._report import Report, no_such, shown
 from gym_grounding.manifest._shape import Content
 from gym_grounding.manifest._source import Table
-from gym_grounding.types import SLOTS, TIERS, Absent, Region, Task, Variant
+from gym_grounding.types import SLOTS, TIERS, Absent, Goal, Region, Task, Variant
 
 ORIGINAL = "original"
 ALL = "all"
 """In ``counts``, all suites together."""
 _Text: TypeAlias = tuple[str, str, str | None, str]
 _Boxes: TypeAlias = dict[tuple[str, str], tuple[Region, str]]
+_Tried: TypeAlias = dict[tuple[str, Goal, tuple[tuple[str, float], ...]], tuple[Reach, str]]
 
 
 @functools.cache
@@ -99,6 +101,7 @@ def _check_variants(content: Content, report: Report) -> None:
     texts: dict[tuple[str, str], list[Variant]] = {}
     siblings: dict[tuple[str, str, str | None], list[Variant]] = {}
     boxes: _Boxes = {}
+    tried: _Tried = {}
     for variant in content.variants.values():
         task = content.tasks.get(variant.task)
         if task is None and variant.task not in content.spoilt:
@@ -121,6 +124,7 @@ def _check_variants(content: Content, report: Report) -> None:
             _report(variant, condition.violations(variant, task, content.scenes[task.scene]), report)
             _check_goal(variant, task, content, report)
             _check_boxes(variant, task, boxes, report)
+            _check_reach(variant, tried, content, report)
             _check_noun(variant, task, content, report)
             for name, problem in joint_problems(variant.joints, content.scenes[task.scene]):
                 report.add(variant.id, f"joints.{name}", problem)
@@ -180,7 +184,7 @@ def _check_goal(variant: Variant, task: Task, content: Content, report: Report) 
         tasks = content.tasks.values()
         truth = [other.id for other in tasks if other.scene == task.scene and other.goal == variant.goal]
         said = certificate["trained_goal_of"]
-        if sorted(said) != sorted(truth) and (said or variant.condition == "contrast"):
+        if sorted(said) != sorted(truth) and (said or "support" in certificate):
             message = f"is {list(said)}; in this scene the goal is that of {truth}"
             report.add(variant.id, "certificate.trained_goal_of", message)
 
@@ -191,6 +195,20 @@ def _check_boxes(variant: Variant, task: Task, boxes: _Boxes, report: Report) ->
         first, owner = boxes.setdefault((task.id, region.name), (region, variant.id))
         if first != region:
             report.add(variant.id, "regions", f"{region.name}: is another box than in {owner}; choose another name")
+
+
+def _check_reach(variant: Variant, tried: _Tried, content: Content, report: Report) -> None:
+    """What an oracle showed adds up, and is one thing for one goal from one start, whoever asks for it."""
+    for name, problem in reach_problems(variant, bool(content.oracle)):
+        report.add(variant.id, name, problem)
+    found = reach(variant)
+    if found is None or variant.goal is None:
+        return
+    start = (variant.task, variant.goal, tuple(sorted(variant.joints.items())))
+    first, owner = tried.setdefault(start, (found, variant.id))
+    counts = [(one.attempts, one.stable, one.transient, one.trivial) for one in (first, found)]
+    if counts[0] != counts[1]:
+        report.add(variant.id, "certificate.oracle", f"counts otherwise than {owner}, which has the same goal and start")
 
 
 def _check_noun(variant: Variant, task: Task, content: Content, report: Report) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gym_grounding.manifest._manifest import SuiteInfo
+from gym_grounding.manifest._reach import REACHABLE, REACHED, VERDICTS
 from gym_grounding.manifest._report import Report, no_such, shown
 from gym_grounding.manifest._row import Row, named, rows
 from gym_grounding.manifest._source import Table
@@ -54,6 +55,7 @@ class Content:
     version: int = 0
     paraphrase_kinds: tuple[str, ...] = ()
     physics: dict[str, object] = field(default_factory=dict)
+    oracle: dict[str, object] = field(default_factory=dict)
     suites: dict[str, SuiteInfo] = field(default_factory=dict)
     scenes: dict[str, SceneFacts] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class Content:
 def shape(table: Table, report: Report) -> Content:
     """Every well-formed row of the file; problems of the others go to the report."""
     content = Content()
-    known = {"format", "version", "canonical_source", "proposer", "physics", "paraphrase_kinds"}
+    known = {"format", "version", "canonical_source", "proposer", "physics", "oracle", "paraphrase_kinds"}
     _head(Row(report, "", table), content)
     for name, row in named(report, table, "suites", known):
         _keep(content.suites, name, SuiteInfo(row.text("adapter"), row.text("source")), row, content)
@@ -125,6 +127,10 @@ def _head(row: Row, content: Content) -> None:
             physics.text(name)
     if physics.ok:
         content.physics = dict(physics.table)
+    oracle = row.row("oracle")
+    if oracle is not None:
+        content.oracle = {"version": oracle.text("version"), "horizon": oracle.integer("horizon", 1, 10**6)}
+        row.ok &= oracle.done()
 
 
 def _scene(name: str, row: Row) -> SceneFacts:
@@ -299,10 +305,11 @@ def _certificate(row: Row) -> dict[str, object]:
         "demonstrated": lambda name: row.choice(name, DEMONSTRATED),
         "on_path": row.flag,
         "movable_reference": row.text,
+        "reachable": lambda name: row.choice(name, REACHABLE),
     }
     certificate = {name: get(name) for name, get in plain.items() if name in row}
     certificate["trained_goal_of"] = row.texts("trained_goal_of", ())
-    for name, read in (("true_initially", _initially), ("witness", _witness)):
+    for name, read in (("true_initially", _initially), ("witness", _witness), ("oracle", _oracle)):
         inner = row.row(name)
         if inner is not None:
             certificate[name] = read(inner)
@@ -326,6 +333,14 @@ def _witness(row: Row) -> dict[str, object]:
     if "original_true" in row:
         witness["original_true"] = row.flag("original_true")
     return witness
+
+
+def _oracle(row: Row) -> dict[str, object]:
+    """What the oracle's episodes showed: how many starts, and how many of them what."""
+    attempts = row.integer("attempts", 1, 10**6)
+    counts = {name: row.integer(name, 0, attempts) for name in ("successes", *REACHED)}
+    steps = {"median_steps": row.integer("median_steps", 0, 10**6)} if "median_steps" in row else {}
+    return {"attempts": attempts, **counts, **steps, "verdict": row.choice("verdict", VERDICTS)}
 
 
 def _absent(row: Row, section: str) -> Absent:

@@ -48,10 +48,10 @@ def initiated(episode: EpisodeRecord, threshold: float = INITIATION) -> bool:
 
     In [0, 1]. Start: hand position right after settling; distance: straight line [m]. The default is 0.05 m: every
     reach, grasp or push of these tasks needs more, and the idle action moved the hand by at most 2.4 mm in 600 steps
-    (LIBERO-Goal's ten tasks, two starts each: ``gym-grounding evaluate --policy gym_grounding_policies.basic:STILL
-    --conditions original --init-states 0:2 --observation state --stop horizon``, largest ``displacement``). The
-    originals' rate is given too, as the reference: the same policy when it is asked for something it can do. Source:
-    arXiv 2610.00542; no threshold is known from it, so every recorded one (``records.MOTION_THRESHOLDS``) is reported.
+    (LIBERO-Goal's ten tasks, two starts each: ``gym-grounding evaluate --policy still --conditions original
+    --init-states 0:2 --observation state --stop horizon``, largest ``displacement``). The originals' rate is given too,
+    as the reference: the same policy when it is asked for something it can do. Source: arXiv 2610.00542; no threshold
+    is known from it, so every recorded one (``records.MOTION_THRESHOLDS``) is reported.
     """
     return any(float(crossed) >= threshold - 1e-9 for crossed in episode.motion_steps)
 

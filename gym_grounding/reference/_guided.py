@@ -90,6 +90,10 @@ class Guided(abc.ABC):
         rows = zip(_rows(observations, len(state)), state, strict=True)
         return np.array([one.idle if one.expert is None else one.expert.answer(row) for row, one in rows], np.float64)
 
+    def remarks(self, state: State) -> list[str]:
+        """B sentences for people: what the expert does, or why it gave up; empty where it does not say."""
+        return [_remark(episode) for episode in state]
+
     def _begun(self, registry: Manifest, task: Task, instruction: str, seed: int) -> Episode:
         adapter = adapters.get(registry.adapter_name(task.id))
         idle = np.zeros(adapter.action_space(registry.scene_of(task.id)).shape)
@@ -102,6 +106,15 @@ class Guided(abc.ABC):
             self._experts[key] = _expert(adapter, registry, task, goal)
         expert = self._experts[key]
         return Episode(idle, expert, expert.start())
+
+
+def _remark(episode: Episode) -> str:
+    if episode.expert is None:
+        return "nothing to do"
+    problem, plan = getattr(episode.memory, "problem", ""), getattr(episode.memory, "plan", ())
+    if problem:
+        return f"gave up: {problem}"
+    return "done" if getattr(episode.memory, "finished", False) else "".join(plan[-1:])
 
 
 def _rows(observations: Observations, count: int) -> list[Row]:

@@ -19,7 +19,7 @@ def asked(registry: Manifest, task: str, text: str) -> Goal | None:
 
     Raises:
         UnknownName: the suite has no such text.
-        PolicyError: rows that are equally near give the text two meanings; names them.
+        PolicyError: rows that are equally near give the text two meanings, or its goal cannot be named in the scene.
     """
     own = registry.task(task)
     suite = registry.select(suite=own.suite)
@@ -33,6 +33,8 @@ def asked(registry: Manifest, task: str, text: str) -> Goal | None:
     for rows in nearest:
         if rows:
             return _one_meaning(registry, rows)
+    if same:
+        raise PolicyError(f"{text!r} belongs to {same[0].task} and names what the scene of {task} does not have")
     raise UnknownName("instruction", text, {row.instruction for row in suite}, f"{task} in suite {own.suite}")
 
 

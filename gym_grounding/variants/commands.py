@@ -18,7 +18,7 @@ import click
 
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
-from gym_grounding.errors import InvalidOption
+from gym_grounding.policy import options_of
 from gym_grounding.types import SLOTS, TIERS, Variant
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def build(check: bool, registry: Path | None, proposer_option: tuple[str, ...], 
 
     if ":" in given["proposer"]:
         _import_from_here()
-    options = _options(proposer_option)
+    options = options_of(proposer_option, "--proposer-option")
     report = run(out=registry, check=check, progress=shown, options=options, **given)
     where = registry or manifests.default_path()
     if not check:
@@ -85,20 +85,6 @@ def _import_from_here() -> None:
     """A module in the working directory can be named, as with policies; the installed command does not look there."""
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
-
-
-def _options(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=VALUE pairs; values are read as JSON where they are JSON, else as text."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.isidentifier():
-            raise InvalidOption(f"--proposer-option {pair!r}: write KEY=VALUE")
-        try:
-            options[key] = json.loads(value)
-        except ValueError:
-            options[key] = value
-    return options
 
 
 @variants.command("list")

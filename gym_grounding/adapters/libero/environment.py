@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.adapters.libero import install
+from gym_grounding.adapters.libero import install, model_text
 from gym_grounding.adapters.libero.robosuite_names import (
     ControlEnv,
     RandomizationError,
+    binding_utils,
     get_default_path_dict,
     get_libero_path,
     robosuite_parse_problem,
@@ -61,6 +62,7 @@ class Environment:
         self._unplaced = {name: self._compiled_pose(fixture) for name, fixture in self.problem.fixtures_dict.items()}
         self._samplers: dict[Path, dict[str, Any]] = {}
         sim = self.problem.sim
+        self._text = sim.model.get_xml()
         self._clear = sim.reset
         sim.reset = self._as_loaded
 
@@ -105,6 +107,18 @@ class Environment:
         """Put a fixture at a pose as ``fixture_poses`` gives it; takes effect with the next forward pass."""
         model, body = self.problem.sim.model, self.problem.obj_body_id[name]
         model.body_pos[body], model.body_quat[body] = pose[:3], pose[3:]
+
+    def model_text(self) -> str:
+        """The compiled model as MJCF text, with the fixtures where they stand now, to the last bit."""
+        poses, bodies = self.fixture_poses(), self.fixture_bodies()
+        placed = model_text.with_poses(self._text, {bodies[name]: pose for name, pose in poses.items()})
+        # Assets lie in PACKAGE/assets, the robot's parts in robosuite.
+        folders = (Path(get_libero_path("assets")).parents[1], Path(binding_utils.__file__).parents[2])
+        return model_text.without_places(placed, folders)
+
+    def fixture_bodies(self) -> dict[str, str]:
+        """Name of the body that ``place_fixture`` moves, by name of the fixture."""
+        return {name: fixture.root_body for name, fixture in self.problem.fixtures_dict.items()}
 
     def preset(self, init_state: NDArray[np.float64], joints: Mapping[str, float]) -> NDArray[np.float64]:
         """A copy of an initial state, shape (1 + nq + nv,), in which joints stand elsewhere, at rest.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Observation
-from gym_grounding.adapters.libero import anatomy, facts, fixtures, install, spaces
+from gym_grounding.adapters.libero import anatomy, facts, fixtures, install, model_text, spaces
 from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
@@ -78,24 +78,98 @@ class LiberoScene:
 
     def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
         """See ``adapters.Scene.reset``."""
-        row = facts.init_state(task, init_state)
-        if task.id not in self._verified:
-            facts.verify(task)
-            self._verified.add(task.id)
-        if self._lease is None or self._lease.broken or self._lease.process != os.getpid():
-            self._open()
+        state, poses = self.stored_start(task, init_state)
+        return self._begin(f"initial state {init_state}", task, init_state, state, poses, joints=joints)
+
+    def stored_start(
+        self, task: Task, init_state: int
+    ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]] | None]:
+        """What ``reset`` starts from: the initial state, shape (1 + nq + nv,), and the fixtures' poses by name.
+
+        Raises:
+            InvalidOption: init_state outside ``range(task.init_states)``.
+        """
+        return np.array(facts.init_state(task, init_state)), fixtures.poses(task, init_state)
+
+    def drawn_start(self, task: Task, seed: int) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """A start that is none of the stored ones: what a new environment of LIBERO's has after its seeded reset.
+
+        Args:
+            task: lives in this scene.
+            seed: LIBERO's, in [0, 2**32).
+
+        Returns:
+            Time, positions and velocities, shape (1 + nq + nv,), and position [m] and quaternion (w, x, y, z) of every
+            fixture, shape (7,), by name.
+        """
+        self._readied(task)
         self._raw = {}
-        simulator, steps = self._simulator, self._settings.settle_steps
-        with self._simulating(f"start initial state {init_state} of {task.id}"):
-            simulator.image_size = self._settings.image_size
-            bddl, poses = facts.bddl_path(task), fixtures.poses(task, init_state)
-            self._raw = simulator.start(bddl, init_state, row, poses, drawing=steps == 0, joints=joints)
-            for step in range(1, steps + 1):
-                self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
-            self._judge.settled()
-            observation = self._observation()
-        self._home = observation["robot0_eef_pos"]
-        return observation
+        with self._simulating(f"draw start {seed} of {task.id}"):
+            return self._simulator.drawn(facts.bddl_path(task), seed)
+
+    def reset_from(
+        self,
+        task: Task,
+        seed: int,
+        state: NDArray[np.float64],
+        poses: Mapping[str, NDArray[np.float64]] | None,
+        settle_steps: int | None = None,
+    ) -> Observation:
+        """Start an episode from any state; a pure function of its arguments and the settings, to the last bit.
+
+        Args:
+            task: lives in this scene.
+            seed: of LIBERO's reset, whose traces outlast the state that is set; a replay needs the recorded one.
+            state: time, positions and velocities before settling, shape (1 + nq + nv,).
+            poses: of every fixture; None leaves them where the reset puts them.
+            settle_steps: instead of the settings' own.
+
+        Raises:
+            SimulatorError: a state or fixtures of another scene.
+        """
+        return self._begin("a given state", task, seed, state, poses, settle_steps)
+
+    def model_text(self) -> str:
+        """The scene's model as MJCF text, with the fixtures where they stand in this episode."""
+        self._started()
+        return self._simulator.model_text()
+
+    def poses_in(self, text: str) -> dict[str, NDArray[np.float64]]:
+        """The fixtures' poses in such a text, for ``reset_from``, also one that was written elsewhere.
+
+        Raises:
+            InvalidOption: no XML, or a model without these fixtures.
+        """
+        return model_text.poses(text, self._simulator.fixture_bodies())
+
+    def positions(self) -> int:
+        """How many numbers of a state, after its time, are positions; the rest are velocities."""
+        return int(self._simulator.env.sim.model.nq)
+
+    def origin(self, task: Task) -> dict[str, Any]:
+        """What LIBERO's recorder notes: ``env_name``, ``bddl_text`` and ``controller`` (robosuite's settings)."""
+        env = self._simulator.env
+        return {
+            "env_name": type(env).__name__,
+            "bddl_text": facts.bddl_path(task).read_text(encoding="utf-8"),
+            "controller": dict(env.robot_configs[0]["controller_config"]),
+        }
+
+    def look(self, state: NDArray[np.float64], camera: str, size: int) -> NDArray[np.uint8]:
+        """An upright picture of any state with this episode's fixtures, shape (size, size, 3); the episode is over.
+
+        Args:
+            state: time, positions and velocities, shape (1 + nq + nv,).
+            camera: ``agentview`` or ``robot0_eye_in_hand``.
+            size: side of the picture [pixels].
+
+        Raises:
+            MissingRenderer: no usable GL library.
+        """
+        self._raw = {}
+        with self._simulating("draw"):
+            picture = self._simulator.look(state, camera, size)
+        return np.array(picture[_ROWS["upright"]], np.uint8, order="C")
 
     def step(self, action: NDArray[np.float64]) -> Observation:
         """See ``adapters.Scene.step``."""
@@ -148,6 +222,39 @@ class LiberoScene:
         if self._lease is not None:
             self._give_back()
         self._lease, self._raw = None, {}
+
+    def _begin(
+        self,
+        what: str,
+        task: Task,
+        seed: int,
+        state: NDArray[np.float64],
+        poses: Mapping[str, NDArray[np.float64]] | None,
+        settle_steps: int | None = None,
+        joints: Mapping[str, float] | None = None,
+    ) -> Observation:
+        self._readied(task)
+        self._raw = {}
+        simulator = self._simulator
+        steps = self._settings.settle_steps if settle_steps is None else settle_steps
+        with self._simulating(f"start {what} of {task.id}"):
+            simulator.image_size = self._settings.image_size
+            bddl = facts.bddl_path(task)
+            self._raw = simulator.start(bddl, seed, state, poses, drawing=steps == 0, joints=joints)
+            for step in range(1, steps + 1):
+                self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
+            self._judge.settled()
+            observation = self._observation()
+        self._home = observation["robot0_eef_pos"]
+        return observation
+
+    def _readied(self, task: Task) -> None:
+        """The task's files are the registered ones, and there is a simulator."""
+        if task.id not in self._verified:
+            facts.verify(task)
+            self._verified.add(task.id)
+        if self._lease is None or self._lease.broken or self._lease.process != os.getpid():
+            self._open()
 
     def _open(self) -> None:
         self.close()

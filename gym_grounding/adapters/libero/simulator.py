@@ -102,6 +102,39 @@ class Simulator:
         flat: NDArray[np.float64] = self.env.sim.get_state().flatten()
         return flat
 
+    def drawn(self, bddl: Path, seed: int) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """State and fixture poses, as ``start`` takes them, where LIBERO's own samplers place everything for a seed.
+
+        Raises:
+            SimulatorError: the objects cannot be placed.
+        """
+        assert self._environment is not None
+        self._drawing = False
+        self._environment.reset(bddl, seed)
+        return self.state(), self._environment.fixture_poses()
+
+    def look(self, state: NDArray[np.float64], camera: str, size: int) -> NDArray[np.uint8]:
+        """A picture of another state; the episode is over. See ``picture``.
+
+        Args:
+            state: time, positions and velocities, shape (1 + nq + nv,).
+        """
+        assert self._environment is not None
+        self._drawing = False
+        # Also lights what is on, as LIBERO does after each step.
+        self._environment.control.set_init_state(state)
+        return self.picture(camera, size)
+
+    def model_text(self) -> str:
+        """See ``Environment.model_text``."""
+        assert self._environment is not None
+        return self._environment.model_text()
+
+    def fixture_bodies(self) -> dict[str, str]:
+        """See ``Environment.fixture_bodies``."""
+        assert self._environment is not None
+        return self._environment.fixture_bodies()
+
     def picture(self, camera: str, size: int) -> NDArray[np.uint8]:
         """A picture of the present state in OpenGL order, shape (size, size, 3); the physics is left alone.
 

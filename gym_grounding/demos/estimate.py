@@ -1,0 +1,55 @@
+"""What making demonstrations will take, from stored figures of ``benchmarks/demo_speed.py``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gym_grounding.demos.make import Order
+from gym_grounding.manifest import Manifest
+
+ROWS = {"LiberoGoal": 90, "LiberoSpatial": 90, "LiberoObject": 100, "LiberoLong": 200}
+"""Mean length of a demonstration."""
+USUAL_ROWS = 120
+"""Of suites that are not listed."""
+REST = 30
+"""Control steps of an attempt that are not in the demonstration: settling, and at rest at the end."""
+STEP = {False: 0.012, True: 0.080}
+"""Time of a control step without and with pictures [s]; one of two cores of a server's processor, drawn in software."""
+OPENING = 8.0
+"""Time until a process has its scene [s]."""
+MODEL = 90_000
+"""Size of the model in each demonstration [bytes]."""
+ROW = {False: 2_600, True: 45_000}
+"""Size of a row without and with pictures [bytes]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an order will take if every attempt succeeds.
+
+    Attributes:
+        seconds: of waiting.
+        size: of the files [bytes]; while they are made the disk needs one task more.
+    """
+
+    seconds: float
+    size: int
+
+    @property
+    def words(self) -> str:
+        """Both, for people."""
+        minutes = math.ceil(self.seconds / 60)
+        time = f"{minutes} minutes" if minutes > 1 else f"{math.ceil(self.seconds / 10) * 10} s"
+        return f"about {time} and {self.size / 1e6:,.0f} MB"
+
+
+def estimate(order: Order, manifest: Manifest, workers: int) -> Estimate:
+    """See ``Estimate``."""
+    pictures, seconds, size = order.settings.pictures, 0.0, 0
+    scenes = {manifest.task(name).scene for name in order.tasks}
+    for name in order.tasks:
+        rows = ROWS.get(manifest.task(name).suite, USUAL_ROWS)
+        seconds += order.per_task * (rows + REST) * STEP[pictures] / workers
+        size += order.per_task * (MODEL + rows * ROW[pictures])
+    return Estimate(seconds + len(scenes) * OPENING, size)

@@ -1,0 +1,130 @@
+"""What has been made of a task's file so far: one file per attempt, so that a kill loses one attempt at most."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gym_grounding.demos.write import write_bytes
+from gym_grounding.errors import InvalidOption, UnwritableOutput
+
+_SETTINGS, _LOCK = "settings.json", "lock"
+_ATTEMPT = re.compile(r"attempt_(\d{6})\.(hdf5|json)")
+
+
+class Parts:
+    """The folder beside a task's file in which its attempts are kept until all are there.
+
+    Args:
+        path: the file of the task.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.folder = path.with_name(f".{path.stem}.parts")
+
+    def kept(self, attempt: int) -> Path:
+        """Where a demonstration is."""
+        return self.folder / f"attempt_{attempt:06}.hdf5"
+
+    def failed(self, attempt: int) -> Path:
+        """Where it is noted why an attempt failed."""
+        return self.folder / f"attempt_{attempt:06}.json"
+
+    def attempts(self) -> dict[int, bool]:
+        """Number of each attempt that was made -> whether it was kept."""
+        found = {}
+        for name in os.listdir(self.folder) if self.folder.is_dir() else ():
+            if match := _ATTEMPT.fullmatch(name):
+                found[int(match[1])] = match[2] == "hdf5"
+        return dict(sorted(found.items()))
+
+    def begin(self, described: Mapping[str, Any], force: bool) -> None:
+        """Note what is made here, or check that it is what was begun.
+
+        Args:
+            described: of ``settings.described``.
+            force: what was begun otherwise is thrown away.
+
+        Raises:
+            InvalidOption: something else was begun here; names the difference.
+            UnwritableOutput: nothing can be written.
+        """
+        begun = self._begun()
+        if begun is not None and begun != described:
+            if not force:
+                raise InvalidOption(
+                    f"{self._path}: was begun with other settings ({difference(begun, described)}). Give the same "
+                    "ones to continue, name another --out, or throw away what was begun with --force"
+                )
+            self._clear()
+        elif begun is None:
+            self._clear()
+        write_bytes(self.folder / _SETTINGS, json.dumps(described).encode())
+
+    def problems(self) -> list[str]:
+        """Why each of the failed attempts failed."""
+        return [
+            str(_json(self.failed(attempt)).get("problem", "unknown"))
+            for attempt, kept in self.attempts().items()
+            if not kept
+        ]
+
+    def remove(self) -> None:
+        """Throw the parts away; what cannot be removed does no harm."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process works on this file until the block ends; the kernel frees it however the process ends.
+
+        Raises:
+            UnwritableOutput: another process has it, or nothing can be written there.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / _LOCK).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise UnwritableOutput(f"{self._path} cannot be written ({error}); name another --out") from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                holder = lock.read().strip() or "another process"
+                raise UnwritableOutput(
+                    f"{self._path}: {holder} is making it; wait for it, stop it, or name another --out"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+            lock.flush()
+            yield
+
+    def _begun(self) -> dict[str, Any] | None:
+        return _json(self.folder / _SETTINGS) or None
+
+    def _clear(self) -> None:
+        for attempt, kept in self.attempts().items():
+            (self.kept(attempt) if kept else self.failed(attempt)).unlink()
+
+
+def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """How two descriptions differ, in a line."""
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    return ", ".join(f"{name} {one.get(name)!r}, now {other.get(name)!r}" for name in names[:3])
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,106 @@
+"""In regions: baskets, drawers, compartments, ovens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gym_grounding.adapters import Frame
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts.destinations import _bounds
+from gym_grounding.experts.destinations._plan import EDGE, SURE, others, releases, rests, search_for
+from gym_grounding.experts.destinations._relief import Placed, placed
+from gym_grounding.experts.destinations._rest import Parts
+from gym_grounding.experts.skills.release import Release
+from gym_grounding.experts.world import Place, World, moved
+
+HEADROOM = 0.8
+"""What starts above this share of a region's upper half hangs over what is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InSpot:
+    """In a region of an object or fixture.
+
+    Attributes:
+        name: of the region.
+        beside: things that are to go there later, for which room is left.
+        shut: whether the drawer is to be shut afterwards, so that nothing may stick out of it.
+    """
+
+    name: str
+    beside: tuple[str, ...] = ()
+    shut: bool = False
+
+    @property
+    def words(self) -> str:
+        """Such as ``in basket_1_contain_region``."""
+        return f"in {self.name}"
+
+    def releases(self, world: World, thing: str) -> Sequence[Release]:
+        """See ``Destination``."""
+        place = world.spot(self.name)
+        if not place.parent:
+            raise NoPlan(f"{self.name} is a zone of the work surface, which has no inside")
+        low, high = _bounds.box(place)
+        search = search_for(
+            world,
+            thing,
+            (low[:2] + EDGE, high[:2] - EDGE),
+            lambda origins: _bounds.in_region(place, origins, SURE) - EDGE,
+        )
+        coming = tuple(mate for mate in self.beside if not self.reached(world, mate))
+        inside = _inside(world, place, thing)
+        carrier = [one for one in placed(world, place.parent) if one[0].joint == place.joint or place.joint is None]
+        kept = [one for one in placed(world, place.parent) if not (one[0].joint == place.joint or place.joint is None)]
+        parts = Parts(
+            [*carrier, *placed(world, *inside)],
+            [*kept, *others(world, place.parent, thing, *inside, *coming)],
+            _shut(world, place, self.shut),
+            float(place.frame.position[2] + HEADROOM * np.abs(place.frame.rotation @ place.half)[2]),
+        )
+        return releases(world, thing, search, parts, place.frame.rotation, _problem(world, place, thing), coming)
+
+    def reached(self, world: World, thing: str) -> bool:
+        """See ``Destination``."""
+        inside = bool(_bounds.in_region(world.spot(self.name), world.frame(thing).position) > 0)
+        return inside and rests(world, thing)
+
+
+def _inside(world: World, place: Place, thing: str) -> tuple[str, ...]:
+    """Things that are in the region already."""
+    return tuple(
+        name
+        for name, body in world.anatomy.bodies.items()
+        if body.movable
+        and name not in (thing, place.parent)
+        and _bounds.in_region(place, world.frame(name).position) > 0
+    )
+
+
+def _shut(world: World, place: Place, drawer: bool) -> list[Placed]:
+    """What will be in the way of a thing inside once everything is shut, where it will be relative to the region."""
+    body = world.body(place.parent)
+    own = world.frame(place.parent)
+    if place.joint is None:
+        doors = [(number, joint) for number, joint in enumerate(body.joints) if not joint.slides]
+        frames = {number: own.then(moved(joint, 0.0)) for number, joint in doors}
+        return [(piece, frames[piece.joint]) for piece in body.pieces if piece.joint in frames]
+    if not drawer:
+        return []
+    opened = moved(body.joints[place.joint], world.joint(place.parent, place.joint))
+    shift = Frame(own.rotation @ opened.position, np.eye(3))
+    return [(piece, shift.then(own)) for piece in body.pieces if piece.joint != place.joint]
+
+
+def _problem(world: World, place: Place, thing: str) -> str:
+    joints = world.body(place.parent).joints
+    number = place.joint if place.joint is not None else 0
+    if number < len(joints):
+        now = world.joint(place.parent, number)
+        span = joints[number].high - joints[number].low
+        if abs(now) < span / 2:
+            return f"{place.name} is shut, or not open enough for {thing}"
+    return f"{thing} finds no room in {place.name}"

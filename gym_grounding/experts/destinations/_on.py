@@ -1,0 +1,140 @@
+"""On things, on regions of things, on zones of the work surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts.destinations import _bounds
+from gym_grounding.experts.destinations._plan import EDGE, SURE, ground, others, releases, rests, search_for
+from gym_grounding.experts.destinations._relief import placed
+from gym_grounding.experts.destinations._rest import Parts, upright
+from gym_grounding.experts.skills.release import Release
+from gym_grounding.experts.world import World
+
+LEVEL = 0.3
+"""A support tilted by more than this carries nothing [rad]."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnBody:
+    """On an object or fixture: origins within 3 cm of each other, horizontally, and the thing rests on it.
+
+    Attributes:
+        name: of the object or fixture.
+    """
+
+    name: str
+
+    @property
+    def words(self) -> str:
+        """Such as ``on plate_1``."""
+        return f"on {self.name}"
+
+    def releases(self, world: World, thing: str) -> Sequence[Release]:
+        """See ``Destination``."""
+        frame = world.frame(self.name)
+        tilt = float(np.arccos(np.clip((frame.rotation[2] * upright(frame.rotation)[2]).sum(), -1, 1)))
+        if tilt > LEVEL:
+            raise NoPlan(f"{self.name} is tilted, nothing would stay on it")
+        cover = _cover(world, self.name, thing)
+        if cover:
+            raise NoPlan(f"{cover} lies on {self.name}, where {thing} should be", cover)
+        size = _bounds.NEAR - EDGE
+        search = search_for(
+            world,
+            thing,
+            (frame.position[:2] - size, frame.position[:2] + size),
+            lambda origins: _bounds.on_body(frame.position, origins, SURE) - EDGE,
+        )
+        parts = Parts(placed(world, self.name), others(world, self.name, thing))
+        return releases(world, thing, search, parts, frame.rotation, f"{thing} finds no rest on {self.name}")
+
+    def reached(self, world: World, thing: str) -> bool:
+        """See ``Destination``."""
+        near = _bounds.on_body(world.frame(self.name).position, world.frame(thing).position)
+        return bool(near > 0) and rests(world, thing, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpot:
+    """On a region of an object or fixture, resting on what carries the region.
+
+    Attributes:
+        name: of the region.
+        beside: things that are to go there later, for which room is left.
+    """
+
+    name: str
+    beside: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Such as ``on flat_stove_1_cook_region``."""
+        return f"on {self.name}"
+
+    def releases(self, world: World, thing: str) -> Sequence[Release]:
+        """See ``Destination``."""
+        return _on_region(world, thing, self.name, self.beside)
+
+    def reached(self, world: World, thing: str) -> bool:
+        """See ``Destination``."""
+        place = world.spot(self.name)
+        on = bool(_bounds.on_region(place, world.frame(thing).position) > 0)
+        return on and rests(world, thing, place.parent or None)
+
+
+@dataclass(frozen=True, slots=True)
+class OnZone:
+    """On a zone of the work surface, one of the scene's own or one that the goal adds.
+
+    Attributes:
+        name: of the zone.
+        beside: things that are to go there later, for which room is left.
+    """
+
+    name: str
+    beside: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Such as ``on main_table_stove_front_region``."""
+        return f"on {self.name}"
+
+    def releases(self, world: World, thing: str) -> Sequence[Release]:
+        """See ``Destination``."""
+        return _on_region(world, thing, self.name, self.beside)
+
+    def reached(self, world: World, thing: str) -> bool:
+        """See ``Destination``."""
+        on = bool(_bounds.on_region(world.spot(self.name), world.frame(thing).position) > 0)
+        return on and rests(world, thing)
+
+
+def _on_region(world: World, thing: str, name: str, beside: tuple[str, ...]) -> list[Release]:
+    place = world.spot(name)
+    low, high = _bounds.over(place)
+    search = search_for(
+        world, thing, (low + EDGE, high - EDGE), lambda origins: _bounds.on_region(place, origins, SURE) - EDGE
+    )
+    coming = tuple(mate for mate in beside if not _bounds.on_region(place, world.frame(mate).position) > 0)
+    if place.parent:
+        parts = Parts(placed(world, place.parent), others(world, place.parent, thing, *coming))
+    else:
+        parts = Parts([ground(world)], others(world, thing, *coming)[1:])
+    return releases(
+        world, thing, search, parts, place.frame.rotation, f"{thing} finds no rest on {name}", coming
+    )
+
+
+def _cover(world: World, name: str, thing: str) -> str:
+    """What lies on the middle of an object or fixture; empty for nothing."""
+    middle = world.frame(name).position
+    for other, body in world.anatomy.bodies.items():
+        if body.movable and other not in (name, thing):
+            if _bounds.on_body(middle, world.frame(other).position) > 0 and rests(world, other, name):
+                return other
+    return ""

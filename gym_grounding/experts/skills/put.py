@@ -1,0 +1,295 @@
+"""Pick a thing up and put it somewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym_grounding.adapters import Frame
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts.control import CLOSED, OPENED, Command, turn_between
+from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
+from gym_grounding.experts.skills._way import Relief, over
+from gym_grounding.experts.skills.grasp import LEANS, Grasp, best, candidates, near
+from gym_grounding.experts.skills.release import Destination, Release
+from gym_grounding.experts.world import OPEN, World
+
+Array = NDArray[np.float64]
+
+FETCH, CLOSE, LIFT, CARRY, LET_GO, RETREAT = "fetch", "close", "lift", "carry", "let go", "retreat"
+TRIES = 5
+"""Grasps tried before the deed is given up."""
+CLEAR = 0.05
+"""Room between the hand, or what it holds, and what it passes over [m]."""
+BLOCKED = 25.0
+"""A grasp that costs more than this is not tried: the hand would run into things."""
+SLOW = 450
+"""Steps after which the deed is given up."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carrying:
+    """What a pick or a put remembers.
+
+    Attributes:
+        phase: what it does.
+        grasp: how it holds the thing.
+        release: where it lets go.
+        drop: how far above the rest pose it lets go [m].
+        relief: what stands around.
+        bottom: height of the thing's lowest point relative to its origin at rest [m].
+        since: steps in this phase.
+        steps: steps in all.
+        height: height of the thing's origin when it was taken [m].
+        held: the thing in the hand's frame when it was taken; None before.
+        failed: grasps that failed, in the thing's frame.
+    """
+
+    phase: str
+    grasp: Grasp
+    release: Release | None
+    drop: float
+    relief: Relief
+    bottom: float
+    since: int = 0
+    steps: int = 0
+    height: float = 0.0
+    held: Frame | None = None
+    failed: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Pick ``thing`` up, carry it to ``destination``, let it go and draw back."""
+
+    thing: str
+    destination: Destination
+
+    @property
+    def words(self) -> str:
+        """Such as ``put plate_1 on flat_stove_1_cook_region``."""
+        return f"put {self.thing} {self.destination.words}"
+
+    def done(self, world: World) -> bool:
+        """Whether the thing rests at its place and the hand is off it."""
+        return self.destination.reached(world, self.thing) and off(world, self.thing)
+
+    def advance(self, world: World, memory: Carrying | None) -> Step:
+        """See ``Skill.advance``."""
+        if memory is None:
+            memory = self._begun(world)
+        if memory.steps > SLOW:
+            return Step(Command(None, grip=OPENED), None, FAILED, f"not done after {SLOW} steps, while: {memory.phase}")
+        memory = replace(memory, steps=memory.steps + 1, since=memory.since + 1)
+        if memory.phase in (FETCH, CLOSE, LIFT):
+            return pick(self, world, memory)
+        return self._place(world, memory)
+
+    def _begun(self, world: World, failed: tuple[Frame, ...] = ()) -> Carrying:
+        memory = planned(world, self.thing, self.destination, failed)
+        if is_held(world, self.thing):
+            held = _in_hand(world, self.thing)
+            return replace(memory, phase=CARRY, held=held, height=float(world.frame(self.thing).position[2]))
+        return memory
+
+    def again(self, world: World, memory: Carrying, reason: str) -> Step:
+        """Another grasp, or the end."""
+        failed = (*memory.failed, memory.grasp.hand)
+        if len(failed) >= TRIES:
+            return Step(Command(None, grip=OPENED), None, FAILED, reason)
+        try:
+            following = planned(world, self.thing, self.destination, failed)
+        except NoPlan as problem:
+            return Step(Command(None, grip=OPENED), None, FAILED, f"{reason}; {problem}")
+        return Step(Command(None, grip=OPENED), replace(following, steps=memory.steps))
+
+    def _place(self, world: World, memory: Carrying) -> Step:
+        if memory.phase == CARRY:
+            return self._carry(world, memory)
+        if memory.phase == LET_GO:
+            if world.width > min(OPEN - 0.006, memory.grasp.width + 0.02) or memory.since > 12:
+                memory = _to(memory, RETREAT)
+            return Step(Command(world.hand.position, world.hand.rotation, OPENED), memory, careful=True)
+        return self._retreat(world, memory)
+
+    def _carry(self, world: World, memory: Carrying) -> Step:
+        assert memory.release is not None and memory.held is not None
+        if dropped(world, self.thing, memory):
+            if self.destination.reached(world, self.thing):
+                return Step(Command(world.hand.position, world.hand.rotation, OPENED), _to(memory, LET_GO))
+            return self.again(world, memory, f"{self.thing} slipped out of the fingers")
+        release, frame = memory.release, world.frame(self.thing)
+        rotation = memory.grasp.rotation
+        if release.rotation is not None:
+            rotation = release.rotation @ memory.held.rotation.T
+        goal = release.position - release.entry * memory.drop
+        offset = goal - frame.position
+        along = float(offset @ release.entry)
+        aside = offset - along * release.entry
+        error = float(np.linalg.norm(aside))
+        turn = float(np.linalg.norm(turn_between(world.hand.rotation, rotation)))
+        lowest = float(world.cloud(self.thing)[:, 2].min())
+        downward = release.entry[2] < -0.7
+        sagging = max(0.0, (frame.position[2] + memory.bottom) - lowest) if downward else 0.0
+        if error < release.slack and turn < 0.15 and (along - sagging < 0.006 or self._resting(memory, world)):
+            return Step(Command(world.hand.position, rotation, OPENED), _to(memory, LET_GO), careful=True)
+        aim = goal - release.entry * float(np.clip(1.5 * (error - 0.008), 0, release.depth))
+        aim = aim - release.entry * min(0.05, 0.1 * turn)
+        if downward:
+            aim = aim + np.array([0.0, 0.0, sagging - 0.01])
+        else:
+            aim = aim + 0.01 * release.entry
+        inside = error < 0.06 and along < release.depth + 0.03
+        target = world.hand.position + aim - frame.position
+        if not inside:
+            before = goal - release.entry * release.depth
+            under = frame.position[2] - lowest
+            top = memory.relief.highest(frame.position[:2], before[:2], self._breadth(world) + 0.015)
+            height = top + CLEAR + under
+            if float(np.linalg.norm(before[:2] - frame.position[:2])) < 0.03:
+                height = before[2]
+            way = over(frame.position, np.array([*before[:2], max(before[2], height)]), height, 0.03)
+            target = world.hand.position + way - frame.position
+        careful = inside and along < 0.03
+        return Step(Command(target, rotation, CLOSED), memory, careful=careful)
+
+    def _resting(self, memory: Carrying, world: World) -> bool:
+        """Whether the thing has stopped on something on its way down."""
+        return memory.since > 60 and self.destination.reached(world, self.thing)
+
+    def _breadth(self, world: World) -> float:
+        cloud = world.cloud(self.thing)[:, :2]
+        return float(np.linalg.norm(cloud - world.frame(self.thing).position[:2], axis=1).max())
+
+    def _retreat(self, world: World, memory: Carrying) -> Step:
+        release, hand = memory.release, world.hand
+        back = -hand.rotation[:, 2]
+        if release is not None and release.entry[2] > -0.7:
+            back = -release.entry
+        target = hand.position + 0.04 * back + np.array([0.0, 0.0, 0.01])
+        clear = off(world, self.thing)
+        if clear or memory.since > 30:
+            status = DONE if self.destination.reached(world, self.thing) else FAILED
+            reason = "" if status == DONE else f"{self.thing} did not stay where it was put"
+            return Step(Command(target, hand.rotation, OPENED), memory, status, reason)
+        return Step(Command(target, hand.rotation, OPENED), memory)
+
+
+def planned(world: World, thing: str, destination: Destination | None, failed: tuple[Frame, ...]) -> Carrying:
+    """Grasp and release for a thing.
+
+    Raises:
+        NoPlan: no grasp, or no room at the destination.
+    """
+    releases: list[Release | None] = [None]
+    if destination is not None:
+        releases = list(destination.releases(world, thing))[:4]
+    frame, cloud, others = world.frame(thing), world.cloud(thing), world.others({thing})
+    leans = LEANS if any(one is None or one.entry[2] < -0.7 for one in releases) else (0.5, 1.0, 1.4)
+    found = [one for one in candidates(world, thing, world.hand.rotation, leans) if not _alike(one, failed)]
+    around = near(others, frame.position)
+    chosen: tuple[float, Grasp, Release | None, float] | None = None
+    for rank, release in enumerate(releases):
+        for drop in (0.0,) if release is None or not release.free else (0.0, release.free / 2, release.free):
+            goal = None
+            if release is not None:
+                rotation = frame.rotation if release.rotation is None else release.rotation
+                goal = Frame(release.position - release.entry * drop, rotation)
+            then = around if goal is None else near(others, goal.position)
+            grasp = best(found, frame, around, world.anatomy.ground, goal, then)
+            if grasp is not None:
+                cost = grasp.cost + 2.0 * rank + 20 * drop
+                if chosen is None or cost < chosen[0]:
+                    chosen = (cost, grasp, release, drop)
+        if chosen is not None and chosen[0] < 6.0 + 2.0 * rank:
+            break
+    if chosen is None:
+        raise NoPlan(f"{thing} cannot be taken hold of: nothing of it fits between the fingers")
+    if chosen[0] > BLOCKED and len(failed) >= 2:
+        raise NoPlan(f"{thing} cannot be taken hold of: something is in the way of every grasp")
+    bottom = float(cloud[:, 2].min() - frame.position[2])
+    _, grasp, release, drop = chosen
+    return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
+
+
+def _alike(one: Grasp, failed: tuple[Frame, ...]) -> bool:
+    return any(np.linalg.norm(one.hand.position - other.position) < 0.008 for other in failed)
+
+
+def pick(deed: object, world: World, memory: Carrying) -> Step:
+    """The phases until the thing is off its support; ``deed`` has ``thing`` and ``again``."""
+    thing: str = deed.thing  # type: ignore[attr-defined]
+    frame = world.frame(thing)
+    target = frame.then(memory.grasp.hand)
+    hand = world.hand
+    if memory.phase == FETCH:
+        return _fetch(deed, world, memory, target)
+    if memory.phase == CLOSE:
+        if memory.since >= 7 and (abs(world.closing) < 0.01 or memory.since > 16):
+            if world.width < 0.0015 or not is_held(world, thing):
+                return deed.again(world, memory, f"the fingers closed beside {thing}")  # type: ignore[attr-defined, no-any-return]
+            held = _in_hand(world, thing)
+            memory = replace(_to(memory, LIFT), held=held, height=float(frame.position[2]))
+        return Step(Command(target.position, target.rotation, CLOSED), memory, careful=True)
+    assert memory.held is not None
+    if dropped(world, thing, memory) or memory.since > 40:
+        return deed.again(world, memory, f"{thing} slipped out of the fingers")  # type: ignore[attr-defined, no-any-return]
+    if frame.position[2] > memory.height + 0.012 and memory.since > 3:
+        memory = _to(memory, CARRY)
+    up = np.array([*hand.position[:2], memory.height + 0.04 + hand.position[2] - frame.position[2]])
+    return Step(Command(up, hand.rotation, CLOSED, reach=0.03), memory, careful=True)
+
+
+def _fetch(deed: object, world: World, memory: Carrying, target: Frame) -> Step:
+    hand, approach = world.hand, target.rotation[:, 2]
+    offset = target.position - hand.position
+    depth = float(offset @ approach)
+    lateral = float(np.linalg.norm(offset - depth * approach))
+    turn = float(np.linalg.norm(turn_between(hand.rotation, target.rotation)))
+    if lateral < 0.006 and abs(depth) < 0.007 and turn < 0.12 and world.width > memory.grasp.width:
+        return Step(Command(target.position, target.rotation, CLOSED), _to(memory, CLOSE), careful=True)
+    if memory.since > 150:
+        return deed.again(world, memory, "the hand does not get there")  # type: ignore[attr-defined, no-any-return]
+    backing = float(np.clip(1.5 * (lateral - 0.007), 0, 0.08)) + min(0.05, 0.12 * max(0.0, turn - 0.1))
+    if world.width < memory.grasp.width + 0.004:
+        backing = max(backing, 0.05)
+    aim = target.position - backing * approach
+    if lateral > 0.10 or (depth > 0.12 and lateral > 0.03):
+        top = memory.relief.highest(hand.position[:2], aim[:2], 0.07)
+        aim = over(hand.position, aim, max(top + CLEAR, aim[2]), 0.03)
+    careful = lateral < 0.02 and abs(depth) < 0.02
+    return Step(Command(aim, target.rotation, OPENED), memory, RUNNING, careful=careful)
+
+
+def is_held(world: World, thing: str) -> bool:
+    """Whether the thing is between closed fingers, as far as an observation shows it."""
+    if world.width > OPEN - 0.004:
+        return False
+    points = world.hand.inverse(world.cloud(thing))
+    inside = (np.abs(points[:, 1]) < 0.014) & (np.abs(points[:, 2]) < 0.016)
+    return bool(np.any(inside & (np.abs(points[:, 0]) < world.width / 2 + 0.008)))
+
+
+def off(world: World, thing: str) -> bool:
+    """Whether the hand is away from the thing: nothing of it near the open fingers."""
+    points = world.hand.inverse(world.cloud(thing))
+    near = (np.abs(points[:, 0]) < 0.10) & (np.abs(points[:, 1]) < 0.04) & (points[:, 2] < 0.04) & (points[:, 2] > -0.14)
+    return not bool(near.any())
+
+
+def dropped(world: World, thing: str, memory: Carrying) -> bool:
+    """Whether the thing has left the place in the hand where it was taken, or the hand."""
+    assert memory.held is not None
+    now = _in_hand(world, thing)
+    return not is_held(world, thing) or float(np.linalg.norm(now.position - memory.held.position)) > 0.05
+
+
+def _in_hand(world: World, thing: str) -> Frame:
+    frame = world.frame(thing)
+    return Frame(world.hand.inverse(frame.position), world.hand.rotation.T @ frame.rotation)
+
+
+def _to(memory: Carrying, phase: str) -> Carrying:
+    return replace(memory, phase=phase, since=0)

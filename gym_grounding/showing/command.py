@@ -1,0 +1,70 @@
+"""The command ``gym-grounding show``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gym_grounding import manifest as manifests
+from gym_grounding.plan import HORIZON
+from gym_grounding.policy import PolicySource, options_of
+from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SceneSettings
+from gym_grounding.variants.show import variant_id
+
+
+@click.command("show")
+@click.argument("variant")
+@click.option("--registry", type=click.Path(path_type=Path), help="A registry file of your own; default: the shipped.")
+@click.option("--policy", default="oracle", show_default=True, help="A reference policy, or MODULE:OBJECT.")
+@click.option("--policy-option", multiple=True, metavar="KEY=VALUE", help="Argument of the policy's class.")
+@click.option("--init-state", type=int, default=0, show_default=True, help="Which start.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the policy.")
+@click.option("--horizon", type=int, default=HORIZON, show_default=True, help="Most policy steps.")
+@click.option("--full", is_flag=True, help="Go on to the horizon, also after the goal.")
+@click.option("--size", type=click.IntRange(64, 2048), default=256, show_default=True, help="Of the picture [pixels].")
+@click.option("--observation", type=click.Choice(OBSERVATIONS), help="Default: what the policy declares, or pixels.")
+@click.option("--image-size", type=int, help="Of the pictures that the policy sees, if it sees any; default: 128.")
+@click.option("--orientation", type=click.Choice(ORIENTATIONS), default="raw", show_default=True, help="Of those.")
+@click.option(
+    "--video",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The file: .mp4 or .gif, or .png for a contact sheet.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+def show_command(
+    variant: str,
+    registry: Path | None,
+    policy: str,
+    policy_option: tuple[str, ...],
+    observation: str | None,
+    image_size: int | None,
+    orientation: str,
+    size: int,
+    video: Path,
+    force: bool,
+    **given: Any,
+) -> None:
+    """Film one episode of a VARIANT (id of the variant or of its environment), played by any policy."""
+    from gym_grounding.showing import Episode, show
+
+    manifest = manifests.load(registry)
+    source = PolicySource(policy, options_of(policy_option))
+    kind = observation or source.observation or SceneSettings().observation
+    # Where the policy sees no pictures, they can have the film's size at once.
+    seen = size if kind == "state" else image_size or SceneSettings().image_size
+    settings = SceneSettings(kind, seen, orientation, manifest.settle)
+    episode = Episode(variant_id(variant, manifest.version), settings=settings, **given)
+    outcome = show(manifest, episode, source, video, size=size, force=force, progress=_shown)
+    text = manifest.variant(episode.variant).instruction
+    start = f"initial state {episode.init_state}"
+    click.echo(f"{video}: {episode.variant}, {start}, {source.description}, {text!r}: {outcome.summary}")
+
+
+def _shown(moments: Iterable[Any], total: int) -> Iterable[Any]:
+    from tqdm import tqdm
+
+    return tqdm(moments, total=total, unit="step", disable=None)
