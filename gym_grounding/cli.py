@@ -24,6 +24,7 @@ import click
 
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
+from gym_grounding.demos.commands import demos as demo_commands
 from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, RegistryError
 from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource, options_of
@@ -31,12 +32,11 @@ from gym_grounding.records import ErrorRecord
 from gym_grounding.showing.command import show_command
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings
 from gym_grounding.variants.commands import listed as words
+from gym_grounding.variants.commands import numbers
 from gym_grounding.variants.commands import variants as variant_commands
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST_NUMBERS = 10_000
-"""Length of the longest list of numbers that an option may stand for."""
 SHOWN_ERRORS = 10
 """Different errors that are shown at the end of an evaluation."""
 SHOWN_LENGTH = 300
@@ -88,30 +88,6 @@ class Directory(click.Path):
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     click.echo(f"warning: {message}", err=True)
-
-
-def numbers(text: str, option: str, words: str = "") -> tuple[int, ...]:
-    """Integers written as ``0:20``, ``0,3,7`` or a mixture.
-
-    Args:
-        words: what else the option takes, for the message.
-
-    Raises:
-        InvalidOption: not such a list, or too long a one; names the option.
-    """
-    found: list[int] = []
-    for part in text.split(","):
-        first, colon, last = part.strip().partition(":")
-        try:
-            begin, end = int(first), int(last) if colon else int(first) + 1
-        except ValueError:
-            raise InvalidOption(f"{option} {text!r}: write {words}numbers as 0:20, 0,3,7 or a mixture") from None
-        if end - begin + len(found) > MOST_NUMBERS:
-            raise InvalidOption(f"{option} {text!r}: more than {MOST_NUMBERS} numbers")
-        found += range(begin, end)
-    if not found or len(set(found)) != len(found):
-        raise InvalidOption(f"{option} {text!r}: {'names no number' if not found else 'names a number twice'}")
-    return tuple(found)
 
 
 def order_of(text: str) -> int | tuple[int, ...]:
@@ -480,6 +456,7 @@ def metrics() -> None:
     click.echo(metrics_page())
 
 
+main.add_command(demo_commands)
 main.add_command(show_command)
 main.add_command(variant_commands)
 

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 from gym_grounding import cli
-from gym_grounding.errors import PolicyError
+from gym_grounding.adapters.toy import ToyScene
+from gym_grounding.errors import MissingRenderer, PolicyError
 from gym_grounding.plan import Plan
 from gym_grounding.policy import PolicySource
 from gym_grounding.records import Cell
@@ -104,6 +105,16 @@ def test_bad_places_are_told_before_anything_is_played(tmp_path, monkeypatch):
         assert message in done.output
     assert (tmp_path / "old.mp4").read_bytes() == b"mine"
     assert run("Toy-T0-Original").exit_code == 2
+
+
+def test_where_nothing_can_draw_it_says_so(tmp_path, monkeypatch):
+    def render(self):
+        raise MissingRenderer("no usable GL library; install libegl1")
+
+    monkeypatch.setattr(ToyScene, "render", render)
+    done = run("Toy-T0-Original", "--video", tmp_path / "a.mp4")
+    assert (done.exit_code, done.output) == (2, "Error: no usable GL library; install libegl1\n")
+    assert os.listdir(tmp_path) == []
 
 
 def test_force_replaces(tmp_path):

@@ -11,8 +11,8 @@ from gym_grounding.types import TIERS, Goal, SceneFacts, Task, Variant
 _LAX = "make the row permissive, with a tier_reason"
 _READINGS = ("raw", "settled", "tolerant")
 """Ways in which a goal may already hold at the start; see ``manifest``."""
-_MEASURED = ("support", "demonstrated", "on_path", "trained_goal_of", "true_initially", "witness")
-"""What a certificate holds beside what the oracle showed; it comes as a whole or not at all."""
+_SHOWN = {"oracle", "reachable", "trained_goal_of"}
+"""What may stand in a certificate without the rest: it says what happened, not how the row was judged."""
 
 
 def violations(variant: Variant, task: Task, scene: SceneFacts) -> tuple[Violation, ...]:
@@ -91,7 +91,8 @@ def _unearned(variant: Variant) -> Iterator[Violation]:
 
 def _certificate(variant: Variant) -> Iterator[Violation]:
     """What a certificate must hold, if there is one, and what it must not say."""
-    if any(_certified(variant, name) is not None for name in _MEASURED):
+    certificate = variant.details.get("certificate")
+    if isinstance(certificate, dict) and not ("oracle" in certificate and certificate.keys() <= _SHOWN):
         for name in ("support", "demonstrated", "on_path"):
             if _certified(variant, name) is None:
                 message = "is missing; measure it, or leave the whole certificate out"

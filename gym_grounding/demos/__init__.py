@@ -2,3 +2,8 @@
 
 Nothing here imports h5py before a file is opened or written.
 """
+
+STARTS = ("random", "stored")
+"""Where demonstrations start: from placements of LIBERO's own samplers, or from the stored initial states."""
+NOISES = ("none", "mild", "full")
+"""Names of noise on executed actions."""

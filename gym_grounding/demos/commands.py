@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gym_grounding import manifest as manifests
+from gym_grounding.demos import NOISES, STARTS
 from gym_grounding.errors import InvalidDemonstration, UnknownName
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DIFFERENT = 1
 """Exit code of a check that finds a replay which is not as the file says."""
-_STARTS = ("random", "stored")
-_NOISES = ("none", "mild", "full")
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -57,14 +56,14 @@ def task_option(function: F) -> F:
 @click.option("--pictures", is_flag=True, help="Both cameras, 128 x 128, at every step; slow and large.")
 @click.option(
     "--noise",
-    type=click.Choice(_NOISES),
+    type=click.Choice(NOISES),
     default="none",
     show_default=True,
     help="On executed actions, so that demonstrations show how to come back; the wanted ones are kept beside them.",
 )
 @click.option(
     "--starts",
-    type=click.Choice(_STARTS),
+    type=click.Choice(STARTS),
     default="random",
     show_default=True,
     help="random: LIBERO's samplers place everything anew; stored: the states that evaluations start from.",
@@ -208,7 +207,9 @@ def _difference(played: Sequence[Replay]) -> str:
 @click.argument("file", type=_FOLDER)
 @click.option("--demo", "number", type=click.IntRange(0), default=0, show_default=True, help="Which demonstration.")
 @click.option("--out", type=_FOLDER, required=True, help=".png for a contact sheet, .mp4 or .gif for a film.")
-@click.option("--camera", type=click.Choice(("agentview", "robot0_eye_in_hand")), default="agentview", show_default=True)
+@click.option(
+    "--camera", type=click.Choice(("agentview", "robot0_eye_in_hand")), default="agentview", show_default=True
+)
 @click.option("--size", type=click.IntRange(64, 2048), default=256, show_default=True, help="Of a picture [pixels].")
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @task_option

@@ -24,7 +24,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.demos import worker
 from gym_grounding.demos.progress import Parts, difference
 from gym_grounding.demos.read import opened
-from gym_grounding.demos.settings import NOISES, Settings, described
+from gym_grounding.demos.settings import NOISE, Settings, described
 from gym_grounding.demos.worker import Job
 from gym_grounding.demos.write import assemble
 from gym_grounding.errors import GroundingError, InvalidOption, NoPlan, UnwritableOutput, WorkerDied
@@ -180,7 +180,7 @@ def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | 
 def _begun(order: Order, manifest: Manifest, task: Task, parts: Parts, force: bool) -> _Line:
     about = _described(order, manifest, task)
     parts.begin(about, force)
-    repeats = order.settings.starts == "stored" and NOISES[order.settings.noise] is None
+    repeats = order.settings.starts == "stored" and NOISE[order.settings.noise] is None
     if repeats and order.per_task > task.init_states:
         raise InvalidOption(
             f"{task.id}: {order.per_task} demonstrations from {task.init_states} stored states without noise would "

@@ -59,7 +59,11 @@ class Oracle:
             rng=rng,
             on_step=watch,
         )
-        notes: dict[str, str | int] = {"verdict": trial.verdict, "first_held": trial.first, "plan": "; ".join(trial.plan)}
+        notes: dict[str, str | int] = {
+            "verdict": trial.verdict,
+            "first_held": trial.first,
+            "plan": "; ".join(trial.plan),
+        }
         if trial.verdict != STABLE:
             return Played(0, trial.problem or f"the goal was {trial.verdict.replace('_', ' ')}", notes)
         return Played(rows_of(reached, REST), "", notes)

@@ -6,7 +6,7 @@ Nothing is read before it is asked for, and then only the rows that are asked fo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -215,26 +215,35 @@ class DemonstrationFile:
 
         Args:
             manifest: knows the tasks.
-            name: id of the task; default: what the file's text names.
+            name: id of the task; default: what the file names.
 
         Raises:
             InvalidDemonstration: the file names no task, another one, or one of several with the same text.
             UnknownName: no task is called ``name``.
         """
-        said, text = self.attribute("task"), self.instruction
-        named = manifest.tasks if name is None else [manifest.task(name).id]
-        found = [manifest.tasks[one] for one in named if _same(text, manifest.tasks[one])]
-        if name is None and len(found) > 1 and said in [task.id for task in found]:
-            return manifest.task(said)
-        if name is not None and not found:
+        if name is not None:
             asked = manifest.task(name)
-            raise InvalidDemonstration(
-                f"{self.path}: demonstrates {text!r}, not {name} ({asked.source_instruction!r}); name its own task"
-            )
-        if len(found) != 1:
+            self.check_task(asked)
+            return asked
+        text, said = self.instruction, self.attribute("task")
+        found = [task for task in manifest.tasks.values() if _same(text, task)]
+        own = [task for task in found if task.id == said]
+        if len(own or found) != 1:
             which = ", ".join(task.id for task in found) or "no task"
             raise InvalidDemonstration(f"{self.path}: its instruction {text!r} is that of {which}; name the task")
-        return found[0]
+        return (own or found)[0]
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a file of another task.
+
+        Raises:
+            InvalidDemonstration: its text is not the task's.
+        """
+        if not _same(self.instruction, task):
+            raise InvalidDemonstration(
+                f"{self.path}: demonstrates {self.instruction!r}, not {task.id} ({task.source_instruction!r}); name "
+                "its own task"
+            )
 
 
 @contextmanager
@@ -291,6 +300,6 @@ def _number(name: str) -> tuple[int, str]:
     return (int(digits) if digits.isascii() and digits.isdigit() else 0, name)
 
 
-def _listed(names: Mapping[str, object] | tuple[str, ...]) -> str:
-    shown = ", ".join(list(names)[:5])
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
     return (f"{shown}, ... ({len(names)} in all)" if len(names) > 5 else shown) or "none"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters import Observation
 from gym_grounding.demos.layout import PICTURES, columns, header
-from gym_grounding.demos.settings import NOISES, Array, Played, RecordedScene, Settings, player_of, start_of
+from gym_grounding.demos.settings import NOISE, Array, Played, RecordedScene, Settings, player_of, start_of
 from gym_grounding.demos.write import Recorded
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
@@ -73,7 +73,7 @@ def record(scene: RecordedScene, manifest: Manifest, task: Task, settings: Setti
     number = start.init_state
     state, poses = scene.drawn_start(task, start.seed) if number is None else scene.stored_start(task, number)
     first = scene.reset_from(task, start.seed, state, poses)
-    model, tape, noise = scene.model_text(), Tape(scene, first), NOISES[settings.noise]
+    model, tape, noise = scene.model_text(), Tape(scene, first), NOISE[settings.noise]
     facts = manifest.scene_of(task.id)
     tasks = {row.id: row for row in manifest.scene_tasks(facts.id)}
     player = player_of(settings)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.adapters import Observation, Scene
+from gym_grounding.demos import NOISES, STARTS
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.experts import MILD, Noise
 from gym_grounding.manifest import Manifest
@@ -24,9 +25,7 @@ Poses = Mapping[str, Array]
 Told = Callable[[Observation, Array, Array, Observation, bool], object]
 """Is told of a control step: observation before, clean and executed action, observation after, does the goal hold."""
 
-STARTS = ("random", "stored")
-NOISES: Mapping[str, Noise | None] = {"none": None, "mild": MILD, "full": Noise()}
-"""Names of noise on executed actions."""
+NOISE: Mapping[str, Noise | None] = dict(zip(NOISES, (None, MILD, Noise()), strict=True))
 ORACLE = "gym_grounding.demos.oracle:ORACLE"
 
 
@@ -102,7 +101,7 @@ class Settings:
         seed: of everything random.
         starts: ``random`` (LIBERO's own samplers place everything anew for each attempt, as for LIBERO's own
             demonstrations) or ``stored`` (the stored initial states in turn, which evaluations start from).
-        noise: a name of ``NOISES``.
+        noise: one of ``NOISES``.
         pictures: whether both cameras are recorded.
         horizon: control steps of an attempt at most.
         player: import string of a ``Player``.
@@ -169,7 +168,7 @@ def player_of(settings: Settings) -> Player:
 
 def described(settings: Settings, manifest: Manifest, task: Task, versions: Mapping[str, str]) -> dict[str, Any]:
     """Everything that decides a file's demonstrations, as plain data that can be compared and written down."""
-    player, noise = player_of(settings), NOISES[settings.noise]
+    player, noise = player_of(settings), NOISE[settings.noise]
     return {
         "task": task.id,
         "goal": task.goal.id,

@@ -208,7 +208,9 @@ def _check_reach(variant: Variant, tried: _Tried, content: Content, report: Repo
     first, owner = tried.setdefault(start, (found, variant.id))
     counts = [(one.attempts, one.stable, one.transient, one.trivial) for one in (first, found)]
     if counts[0] != counts[1]:
-        report.add(variant.id, "certificate.oracle", f"counts otherwise than {owner}, which has the same goal and start")
+        report.add(
+            variant.id, "certificate.oracle", f"counts otherwise than {owner}, which has the same goal and start"
+        )
 
 
 def _check_noun(variant: Variant, task: Task, content: Content, report: Report) -> None:

@@ -100,8 +100,16 @@ def write(path: Path, entries: Iterable[Entry]) -> None:
     Raises:
         UnwritableOutput: it cannot be written.
     """
-    rows = sorted(entries, key=lambda entry: _order(*entry.key))
-    text = "".join(dumped({name: getattr(entry, name) for name in _FIELDS}) + "\n" for entry in rows)
+    rows = sorted(entries, key=lambda entry: (task_order(entry.task), *entry.key))
+    replace(path, "".join(dumped({name: getattr(entry, name) for name in _FIELDS}) + "\n" for entry in rows))
+
+
+def replace(path: Path, text: str) -> None:
+    """Put a file in the place of another, whole or not at all.
+
+    Raises:
+        UnwritableOutput: it cannot be written.
+    """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")
@@ -170,8 +178,8 @@ _SOUND: Mapping[str, Callable[[JSON], bool]] = {
 }
 
 
-def _order(task: str, kind: str, question: str) -> tuple[object, ...]:
-    """Suites in their order, tasks by number, then kind and question."""
+def task_order(task: str) -> tuple[int, str, int]:
+    """For sorting ids of tasks: suites in their order, tasks by number."""
     suite, _, index = task.rpartition("-T")
     known = [*SUITES]
-    return (known.index(suite) if suite in known else len(known), suite, int(index), kind, question)
+    return (known.index(suite) if suite in known else len(known), suite, int(index))

@@ -15,7 +15,10 @@ from gym_grounding import manifest
 from gym_grounding.errors import UnwritableOutput
 from gym_grounding.types import SLOTS, Task
 from gym_grounding.variants import controls
+from gym_grounding.variants._certificates import certified
 from gym_grounding.variants._document import Chosen, document
+from gym_grounding.variants._reached import FILE as REACHED_FILE
+from gym_grounding.variants._reached import Reached
 from gym_grounding.variants.audit import Audit
 from gym_grounding.variants.definitions import load as load_definitions
 from gym_grounding.variants.evidence import FILE, Questions, Recorded
@@ -65,6 +68,7 @@ def build(
     progress: Progress = unwatched,
     options: Mapping[str, object] | None = None,
     evidence: Path | None = None,
+    reached: Path | None = None,
 ) -> BuildReport:
     """Build the registry and write it, or compare it with the file that is there.
 
@@ -78,6 +82,7 @@ def build(
         progress: wraps what is gone through; takes the items and their number.
         options: arguments of the proposer.
         evidence: file of measurements, read and added to; None for the shipped one, which a check leaves alone.
+        reached: file of the oracle's episodes (see ``certify``), read only; None for the shipped one.
 
     Raises:
         InvalidOption: options that exclude each other.
@@ -98,6 +103,7 @@ def build(
         extra = controls.rows(definitions, recorded)
         recorded.save()
     text = document(definitions, chosen, extra, proposing.name, recorded.physics)
+    text = certified(text, Reached(reached or REACHED_FILE), str(target))
     built = manifest.parsed(text, str(target))
     if not check:
         _replace(target, text)

@@ -12,20 +12,27 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
+from gym_grounding.errors import InvalidOption
+from gym_grounding.plan import HORIZON
 from gym_grounding.policy import options_of
 from gym_grounding.types import SLOTS, TIERS, Variant
+
+if TYPE_CHECKING:
+    from gym_grounding.variants._reached import Reached
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 DIFFERENT = 1
 """Exit code of a comparison that finds differences, and of variants that cannot be run."""
+MOST_NUMBERS = 10_000
+"""Length of the longest list of numbers that an option may stand for."""
 
 
 @click.group()
@@ -42,6 +49,30 @@ def registry_option(function: F) -> F:
 def listed(text: str | None) -> tuple[str, ...] | None:
     """Names written with commas; None stays None."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def numbers(text: str, option: str, words: str = "") -> tuple[int, ...]:
+    """Integers written as ``0:20``, ``0,3,7`` or a mixture.
+
+    Args:
+        words: what else the option takes, for the message.
+
+    Raises:
+        InvalidOption: not such a list, or too long a one; names the option.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, colon, last = part.strip().partition(":")
+        try:
+            begin, end = int(first), int(last) if colon else int(first) + 1
+        except ValueError:
+            raise InvalidOption(f"{option} {text!r}: write {words}numbers as 0:20, 0,3,7 or a mixture") from None
+        if end - begin + len(found) > MOST_NUMBERS:
+            raise InvalidOption(f"{option} {text!r}: more than {MOST_NUMBERS} numbers")
+        found += range(begin, end)
+    if not found or len(set(found)) != len(found):
+        raise InvalidOption(f"{option} {text!r}: {'names no number' if not found else 'names a number twice'}")
+    return tuple(found)
 
 
 def shown(items: Iterable[T], total: int | None = None, unit: str = "task") -> Iterable[T]:
@@ -94,6 +125,7 @@ def _import_from_here() -> None:
 @click.option("--condition", "conditions", help=f"Only these: {','.join(condition_modules.names())}.")
 @click.option("--slot", "slots", help=f"Only these: {','.join(SLOTS)}.")
 @click.option("--tier", "tiers", help=f"Only these: {','.join(TIERS)}.")
+@click.option("--reachable", type=click.Choice(manifests.REACHABLE), help="Only goals of which this is certified.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array with every field.")
 def list_variants(
     registry: Path | None,
@@ -102,9 +134,13 @@ def list_variants(
     tiers: str | None,
     tasks: str | None,
     conditions: str | None,
+    reachable: str | None,
     as_json: bool,
 ) -> None:
-    """Variants with their texts. A slot or tier leaves out what has none."""
+    """Variants with their texts, and a third column for goals that are not shown reachable.
+
+    A slot, tier or certificate leaves out what has none.
+    """
     manifest = manifests.load(registry)
     asked = {"tasks": tasks, "conditions": conditions, "slots": slots, "tiers": tiers}
     chosen = manifest.select(suite=suite, **{name: listed(value) for name, value in asked.items()})
@@ -112,11 +148,14 @@ def list_variants(
         chosen = tuple(variant for variant in chosen if variant.slot is not None)
     if tiers is not None:
         chosen = tuple(variant for variant in chosen if variant.tier is not None)
+    if reachable is not None:
+        chosen = tuple(variant for variant in chosen if manifests.reachable(variant) == reachable)
     if as_json:
         click.echo(json.dumps([_plain(variant) for variant in chosen], indent=1, ensure_ascii=False))
         return
     for variant in chosen:
-        click.echo(f"{variant.id}\t{variant.instruction}")
+        apart = "\tnot shown reachable" if manifests.reachable(variant) == manifests.NOT_SHOWN else ""
+        click.echo(f"{variant.id}\t{variant.instruction}{apart}")
 
 
 def _plain(variant: Variant) -> dict[str, Any]:
@@ -235,6 +274,68 @@ def smoke(registry: Path | None, suite: str | None, everything: bool, workers: i
     click.echo(f"{len(tried) - len(failed)} of {len(tried)} variants open and step")
     if failed:
         click.get_current_context().exit(DIFFERENT)
+
+
+@variants.command()
+@click.argument("ids", nargs=-1)
+@registry_option
+@click.option("--originals", is_flag=True, help="Try the tasks' own goals instead; they have no certificates.")
+@click.option("--suite", help="Only this suite.")
+@click.option("--tasks", "--task", "tasks", help="Only these tasks, such as LiberoGoal-T3,LiberoGoal-T4.")
+@click.option("--conditions", "--condition", "conditions", help="Only these, such as contrast,swap.")
+@click.option("--tiers", "--tier", "tiers", help=f"Only these: {','.join(TIERS)}; leaves out what has none.")
+@click.option("--init-states", default="0:10", show_default=True, help="Initial states, such as 0:50 or 0,3,7.")
+@click.option("--horizon", type=click.IntRange(1), default=HORIZON, show_default=True, help="Control steps for each.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option("--fresh", is_flag=True, help="Try again what is recorded.")
+@click.option("--record", type=click.Path(path_type=Path), help="File of the episodes; default: the shipped.")
+@click.option("--record-only", is_flag=True, help="Leave the registry as it is.")
+def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, record: Path | None, **given: Any) -> None:
+    """Let the oracle try the goals of variants, record what it shows and write it into the registry. Takes hours.
+
+    IDS names variants; default: all with a goal of their own. Stopped at any moment, the same command goes on. Exit
+    code 1 when an episode could not be finished.
+    """
+    from gym_grounding.variants import certify as trying
+    from gym_grounding.variants._reached import FILE, Reached
+
+    manifest, kept = manifests.load(registry), Reached(record or FILE)
+    states = numbers(init_states, "--init-states")
+    listing = {name: listed(given[name]) for name in ("tasks", "conditions", "tiers")}
+    rows = trying.chosen(manifest, given["originals"], ids, given["suite"], **listing)
+    starts = trying.pending(manifest, rows, states, kept, given["horizon"], given["fresh"])
+    todo = sum(len(start.goals) for start in starts)
+    found = trying.certify(manifest, starts, kept, given["workers"])
+    failed = [one for one in shown(found, todo, "episode") if one.outcome is None]
+    for one in failed:
+        click.echo(f"{one.start.task} {one.goal.id}, initial state {one.start.init_state}: {one.message}")
+    click.echo(f"{todo} episodes tried, {len(failed)} of them not finished; {record or FILE}")
+    for line in trying.summary(manifest, rows, kept, given["horizon"]):
+        click.echo(line)
+    if not given["record_only"]:
+        _write_certificates(manifest.path, kept)
+    if failed:
+        click.get_current_context().exit(DIFFERENT)
+
+
+def _write_certificates(path: str, kept: Reached) -> None:
+    from gym_grounding.variants import _certificates
+
+    changed = _certificates.write(Path(path), kept)
+    click.echo(f"{path}: {'certificates written' if changed else 'says so already'}")
+
+
+@variants.command("reached")
+@registry_option
+@click.option("--markdown", is_flag=True, help="Tables for a Markdown page.")
+@click.option("--record", type=click.Path(path_type=Path), help="File of the episodes; default: the shipped.")
+def list_reached(registry: Path | None, markdown: bool, record: Path | None) -> None:
+    """What the oracle reached, from the record of its episodes and the registry's certificates."""
+    from gym_grounding.variants import _tables, reached
+
+    manifest = manifests.load(registry)
+    tables = reached.tables(manifest, reached.recorded(manifest, record))
+    click.echo(_tables.as_markdown(tables) if markdown else _tables.as_text(tables))
 
 
 @variants.command("import")

@@ -17,6 +17,7 @@ from gym_grounding.errors import RegistryError
 from gym_grounding.manifest import Manifest
 from gym_grounding.manifest._source import parse
 from gym_grounding.types import SLOTS, TIERS, Absent, Variant
+from gym_grounding.variants._standings import not_shown, standings
 from gym_grounding.variants._tables import Table
 from gym_grounding.variants.reasons import broken, meaning
 
@@ -121,6 +122,8 @@ def tables(manifest: Manifest) -> tuple[Table, ...]:
             _reasons(found),
             _refused(manifest),
             _controls(manifest),
+            standings(manifest),
+            not_shown(manifest),
         )
         if table.rows
     )

@@ -3,42 +3,37 @@
 ``python -m gym_grounding_policies.demonstrations FILE.hdf5 ... --out demonstrations.npz`` and then
 ``gym-grounding probe RUN --observations demonstrations.npz``.
 
-Surprises of the format (LIBERO's writer script): a row of ``obs`` was taken after the action of the same row, so the
-expert's answer to row t is the action of row t + 1; ``bddl_file_name`` is a path on the machine that recorded; the
-file's ``language_instruction`` is the BDDL text, which is not always the canonical instruction. Joint velocities and
-poses of objects are not in the file: a policy that needs them cannot be probed with it.
+A row of ``obs`` was taken after the action of the same row, so the expert's answer to row t is the action of row t + 1.
+Of LIBERO's own files only proprioception and pictures are used: joint velocities and poses of objects are not in them,
+and a policy that needs those cannot be probed with them.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from gym_grounding import manifest as manifests
+from gym_grounding.demos.layout import PICTURES
+from gym_grounding.demos.read import Demonstration, opened
 from gym_grounding.errors import GroundingError, InvalidDemonstration, UnknownName
 from gym_grounding.manifest import Manifest
 from gym_grounding.probe import StoredObservations, save_observations
 from gym_grounding.types import Task
 
 KEYS = {
-    "joint_states": ("robot0_joint_pos", (7,)),
-    "gripper_states": ("robot0_gripper_qpos", (2,)),
-    "ee_pos": ("robot0_eef_pos", (3,)),
-    "ee_ori": ("robot0_eef_quat", (3,)),
+    "obs/joint_states": "robot0_joint_pos",
+    "obs/gripper_states": "robot0_gripper_qpos",
+    "obs/ee_pos": "robot0_eef_pos",
+    "obs/ee_ori": "robot0_eef_quat",
 }
-"""Dataset of ``obs`` -> key of the environment's observation and shape of a row; ``ee_ori`` is an axis-angle."""
-PICTURES = {"agentview_rgb": "agentview_image", "eye_in_hand_rgb": "robot0_eye_in_hand_image"}
-"""Pictures in ``obs`` -> keys of the environment; raw orientation, as LIBERO gives them."""
-ACTION = (7,)
+"""Dataset -> key of the environment's observation; ``ee_ori`` is an axis-angle."""
 
 
 def read_demonstrations(path: str | Path, task: Task, every: int = 10, limit: int | None = None) -> StoredObservations:
@@ -56,10 +51,10 @@ def read_demonstrations(path: str | Path, task: Task, every: int = 10, limit: in
     """
     if every < 1 or (limit is not None and limit < 1):
         raise InvalidDemonstration(f"{path}: every={every} and limit={limit} must be at least 1")
-    with _opened(path) as file:
-        _check_task(path, file, task)
-        demos = sorted(file["data"], key=_number)[:limit]
-        parts = [_moments(path, file["data"][name], name, every) for name in demos]
+    with opened(path) as file:
+        file.check_task(task)
+        demos = file.names[:limit]
+        parts = [_moments(file.demonstration(name), every) for name in demos]
         names = [f"{task.id}/{name}/{row}" for name, (rows, _, _) in zip(demos, parts, strict=True) for row in rows]
     if not names:
         raise InvalidDemonstration(f"{path}: holds no demonstration of two rows or more")
@@ -73,94 +68,18 @@ def read_demonstrations(path: str | Path, task: Task, every: int = 10, limit: in
     )
 
 
-def task_of(path: str | Path, manifest: Manifest) -> Task:
-    """The task that a demonstration file names, by its BDDL text.
-
-    Raises:
-        InvalidDemonstration: the file names no task of the registry, or its text belongs to several.
-    """
-    with _opened(path) as file:
-        text = _source_instruction(path, file)
-    found = [task for task in manifest.tasks.values() if text in (task.source_instruction, task.instruction)]
-    if len(found) != 1:
-        raise InvalidDemonstration(
-            f"{path}: its instruction {text!r} is that of {', '.join(t.id for t in found) or 'no task'}; name the task"
-        )
-    return found[0]
-
-
-@contextmanager
-def _opened(path: str | Path) -> Iterator[Any]:
-    try:
-        file = h5py.File(path, "r")
-    except FileNotFoundError:
-        raise InvalidDemonstration(f"{path}: no such file") from None
-    except OSError as error:
-        raise InvalidDemonstration(f"{path}: no readable HDF5 file ({error})") from error
-    with file:
-        if not isinstance(file.get("data"), h5py.Group):
-            raise InvalidDemonstration(f"{path}: no group 'data'; this is no LIBERO demonstration file")
-        yield file
-
-
-def _source_instruction(path: str | Path, file: Any) -> str:
-    try:
-        info = json.loads(file["data"].attrs["problem_info"])
-        text = info["language_instruction"]
-    except (KeyError, ValueError, TypeError) as error:
-        raise InvalidDemonstration(f"{path}: data has no readable problem_info with language_instruction") from error
-    return "".join(text) if isinstance(text, list) else str(text)
-
-
-def _check_task(path: str | Path, file: Any, task: Task) -> None:
-    text = _source_instruction(path, file)
-    if text not in (task.source_instruction, task.instruction):
-        raise InvalidDemonstration(
-            f"{path}: demonstrates {text!r}, not {task.id} ({task.source_instruction!r}); name its own task"
-        )
-
-
-def _number(name: str) -> tuple[int, str]:
-    digits = name.rpartition("_")[2]
-    return (int(digits) if digits.isdigit() else 0, name)
-
-
-def _moments(
-    path: str | Path, demo: Any, name: str, every: int
-) -> tuple[range, dict[str, NDArray[Any]], NDArray[np.float64]]:
-    where = f"{path}: {name}"
-    if not isinstance(demo, h5py.Group) or not isinstance(demo.get("obs"), h5py.Group):
-        raise InvalidDemonstration(f"{where}: no group 'obs'")
-    length = len(_dataset(demo, "actions", where, ACTION))
-    rows = range(0, length - 1, every)
+def _moments(demo: Demonstration, every: int) -> tuple[range, dict[str, NDArray[Any]], NDArray[np.float64]]:
+    rows = range(0, demo.length - 1, every)
     index = np.asarray(rows, dtype=np.intp)
-    found: dict[str, NDArray[Any]] = {}
-    for key, (ours, shape) in KEYS.items():
-        found[ours] = _rows(_dataset(demo["obs"], key, where, shape, length), index, f"{where}: obs/{key}")
+    found = {ours: demo.rows(key, index) for key, ours in KEYS.items()}
     found["robot0_eef_quat"] = Rotation.from_rotvec(found["robot0_eef_quat"]).as_quat()
-    for key, ours in PICTURES.items():
-        if key in demo["obs"]:
-            found[ours] = _rows(_dataset(demo["obs"], key, where, None, length), index, f"{where}: obs/{key}")
-    actions = _rows(demo["actions"], index + 1, f"{where}: actions").astype(np.float64)
-    return rows, found, actions
+    found |= {ours: demo.rows(key, index) for key, ours in PICTURES.items() if key in demo.keys}
+    return rows, found, demo.rows("actions", index + 1).astype(np.float64)
 
 
-def _dataset(group: Any, key: str, where: str, shape: tuple[int, ...] | None, length: int | None = None) -> Any:
-    data = group.get(key)
-    if not isinstance(data, h5py.Dataset) or data.ndim < 1:
-        raise InvalidDemonstration(f"{where}: no dataset {key!r}")
-    if shape is not None and data.shape[1:] != shape:
-        raise InvalidDemonstration(f"{where}: {key} has rows of shape {data.shape[1:]}, expected {shape}")
-    if length is not None and len(data) != length:
-        raise InvalidDemonstration(f"{where}: {key} has {len(data)} rows, actions has {length}")
-    return data
-
-
-def _rows(data: Any, index: NDArray[np.intp], where: str) -> NDArray[Any]:
-    rows = np.asarray(data[index]) if len(index) else np.empty((0, *data.shape[1:]), data.dtype)
-    if rows.dtype.kind not in "fiu" or not np.isfinite(rows).all():
-        raise InvalidDemonstration(f"{where} holds NaN, an infinity or no numbers")
-    return rows
+def _task_of(path: Path, manifest: Manifest) -> Task:
+    with opened(path) as file:
+        return file.task(manifest)
 
 
 @click.command()
@@ -182,7 +101,7 @@ def main(
             raise UnknownName("task for each file", ", ".join(tasks), manifest.tasks, "--task")
         stored: dict[str, StoredObservations] = {}
         for index, path in enumerate(files):
-            task = manifest.task(tasks[index]) if tasks else task_of(path, manifest)
+            task = manifest.task(tasks[index]) if tasks else _task_of(path, manifest)
             if task.id in stored:
                 raise InvalidDemonstration(f"{path}: a second file for {task.id}; give one file per task")
             stored[task.id] = read_demonstrations(path, task, every, limit)

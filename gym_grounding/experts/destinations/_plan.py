@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Body, Frame, Piece
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts.destinations._entry import Way, way
+from gym_grounding.experts.destinations._entry import LONGEST, OUTSIDE, Way, way
 from gym_grounding.experts.destinations._relief import CELL, Grid, Placed, bottoms, middle, placed, tops
-from gym_grounding.experts.destinations._rest import Margin, Parts, Rest, Scenery, Search, breadth, ranked, turned, upright
+from gym_grounding.experts.destinations._rest import SAME, Margin, Parts, Rest, Scenery, Search, breadth, ranked, turned, upright
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import World
 
@@ -29,8 +29,10 @@ SQUEEZED, TIPPED, LEVEL = 0.01, 0.025, 0.02
 """What rests cost that fit barely, that ask for a tipped thing, or that touch a slope with an edge only [m]."""
 ALIKE = 0.006
 """What a release costs for each better one that is like it [m]."""
-LEANS = np.radians(np.arange(5.0, 31.0, 3.0))
+LEANS = np.radians(np.arange(2.0, 31.0, 2.0))
 """Angles at which things may lean against something [rad]."""
+DEEP = 0.04
+"""Into a hollow as deep as this a thing may fall [m]."""
 STEEP = 0.15
 """Slope of a support along which things are laid."""
 RESTING, TOUCHING = 0.012, 0.015
@@ -128,21 +130,21 @@ def _found(search: Search, parts: Parts, axes: Array) -> list[Rest]:
         tipped = search.rests(Scenery.of(search.grid(lying), parts, False), lying)
         found += [rest.dearer(TIPPED) for rest in tipped]
     if not any(rest.steady for rest in found) and (leaning := list(_leaning(search.body, along))):
-        against = search.rests(Scenery.of(search.grid(leaning), parts, False), leaning, least=0.0)
-        found += [rest for rest in against if rest.steady]
+        against = search.rests(Scenery.of(search.grid(leaning), parts, True), leaning, leaning=True)
+        found += [rest for rest in against if rest.raised < SAME]
     return ranked(found)
 
 
 def _release(rest: Rest, found: Way) -> Release:
     slack = float(np.clip(min(rest.inside, rest.clear + CAREFUL), CAREFUL, LOOSE))
-    fall = rest.rim if rest.hollow and not rest.roofed else 0.0
+    straight = not rest.roofed
     return Release(
         rest.position,
         None if rest.free else rest.rotation,
         entry=found.direction,
-        depth=found.length,
+        depth=max(found.length, min(rest.sunk + OUTSIDE, LONGEST)) if straight else found.length,
         slack=slack,
-        free=float(np.clip(fall, 0.0, 0.15)),
+        free=min(rest.sunk, LONGEST / 2) if straight and rest.steady and rest.sunk > DEEP else 0.0,
     )
 
 
@@ -191,13 +193,9 @@ def _leaning(body: Body, rotation: Array) -> Iterator[Array]:
     """Rotations tilted so far that a thing falls on until it leans against something, not back onto its foot."""
     corners = np.concatenate([piece.corners for piece in body.pieces])
     for turn in np.arange(4) * np.pi / 2:
-        before = np.inf
-        for angle in LEANS:
-            tilted: Array = Rotation.from_rotvec([angle, 0.0, 0.0]).as_matrix() @ turned(rotation, turn)
-            height = float((tilted @ middle(body))[2] - (corners @ tilted.T)[:, 2].min())
-            if height < before < np.inf:
-                yield tilted
-            before = height
+        tilts = [Rotation.from_rotvec([angle, 0.0, 0.0]).as_matrix() @ turned(rotation, turn) for angle in LEANS]
+        heights = [float((tilt @ middle(body))[2] - (corners @ tilt.T)[:, 2].min()) for tilt in tilts]
+        yield from tilts[int(np.argmax(heights)) + 2 :]
 
 
 def _slope(search: Search, parts: Parts) -> Array | None:

@@ -25,8 +25,8 @@ SHAKY = 0.008
 """Nearest to toppling that a thing in a hollow may be, lest it slide down [m]."""
 SAME = 0.001
 """Heights closer than this are equal [m]."""
-HOLLOW = 0.01
-"""Something lies in a hollow where its surroundings are this much higher [m]."""
+HOLLOW, WALLS = 0.01, 0.12
+"""Something lies in a hollow where its surroundings are this much higher, this close on all sides [m]."""
 WIDE, STEADY, CLEAR = 0.03, 0.02, 0.03
 """More distance than this from the goal's bounds, from toppling and from other things is worth nothing [m]."""
 DRIFT, FALL = 0.1, 0.5
@@ -59,7 +59,9 @@ class Rest:
         clear: room around the thing, at most ``CLEAR`` [m].
         rim: height of what stands close around it, above its lowest point [m].
         roofed: whether something hangs over it.
-        hollow: whether it lies in a hollow, which it could not leave.
+        raised: height of its lowest point over the bottom of the hollow that it lies in and could not leave [m]; inf
+            where it lies in none.
+        sunk: depth of its lowest point under the brim of that hollow [m]; 0 where it lies in none.
         steady: whether it rests as it is; otherwise it tips, and stays in its hollow.
     """
 
@@ -72,7 +74,8 @@ class Rest:
     clear: float
     rim: float
     roofed: bool
-    hollow: bool
+    raised: float
+    sunk: float
     steady: bool
 
     def dearer(self, cost: float) -> Rest:
@@ -152,12 +155,12 @@ class Scenery:
         """0 where something hangs over a cell or within 1 cm of it, -inf elsewhere."""
         return maximum_filter(np.where(np.isfinite(self.roof), 0.0, -np.inf), 5, mode="nearest")
 
-    def hollow(self, cells: NDArray[np.int64], radius: float) -> Array:
-        """Height of the support under each cell that nothing can leave, inf for the other cells, shape (n,) [m].
+    def hollow(self, cells: NDArray[np.int64]) -> Array:
+        """Heights of bottom and brim of the hollow that each cell lies in, inf where in none, shape (n, 2) [m].
 
-        Nothing can leave where the support is higher on all sides, within ``radius`` [m].
+        Nothing leaves a hollow: within ``WALLS``, the support is higher on all sides.
         """
-        around = Grid.around(radius)
+        around = Grid.around(WALLS)
         half = around.shape[0] // 2
         padded = np.pad(self.support, half, mode="edge")
         heights = np.lib.stride_tricks.sliding_window_view(padded, around.shape)[cells[:, 0], cells[:, 1]]
@@ -165,9 +168,10 @@ class Scenery:
         offsets = around.centres()
         distance = np.linalg.norm(offsets, axis=-1)
         side = (np.arctan2(offsets[..., 1], offsets[..., 0]) / (np.pi / 8)).round().astype(int) % 16
-        sides = [(side == number) & (distance <= radius) & (distance > CELL) for number in range(16)]
-        walls = np.stack([heights[:, one].max(axis=1) for one in sides])
-        return np.where(walls.min(axis=0) > floor + HOLLOW, floor, np.inf)
+        sides = [(side == number) & (distance <= WALLS) & (distance > CELL) for number in range(16)]
+        brim = np.stack([heights[:, one].max(axis=1) for one in sides]).min(axis=0)
+        found = np.stack([floor, brim], axis=1)
+        return np.where((brim > floor + HOLLOW)[:, None], found, np.inf)
 
 
 def _split(parts: Sequence[Placed], below: float) -> tuple[list[Placed], list[Placed]]:
@@ -226,7 +230,7 @@ class Search:
         return Grid.over(self.low - around, self.high + around)
 
     def rests(
-        self, scenery: Scenery, rotations: Sequence[Array], turns: int = 4, circle: int = 0, least: float = SHAKY
+        self, scenery: Scenery, rotations: Sequence[Array], turns: int = 4, circle: int = 0, leaning: bool = False
     ) -> list[Rest]:
         """Poses in which the thing rests on the support within the goal's bounds.
 
@@ -236,10 +240,12 @@ class Search:
             turns: number of quarter turns, 1 for the rotation alone.
             circle: so many of ``rotations``, from the first, make a full circle with their quarter turns: where all
                 of them rest, any turn will.
-            least: what is as near to toppling as this topples where it can slide down into a hollow [m].
+            leaning: whether the thing is to fall against something: then its edges count rather than the support's, and
+                it may be as near to toppling as it likes.
         """
+        least, grown = (0.0, CELL / 2) if leaning else (SHAKY, 0.0)
         wide = max(breadth(self.body, rotation) for rotation in rotations)
-        shapes = [shape for one in rotations for shape in _Shape.quarters(self.body, one, wide)[:turns]]
+        shapes = [shape for one in rotations for shape in _Shape.quarters(self.body, one, wide, grown)[:turns]]
         cells = _cells(scenery.grid, self.low, self.high)
         centres = scenery.grid.corner + CELL * cells
         view = _View(scenery, cells, shapes[0].under.shape[0] // 2)
@@ -255,25 +261,25 @@ class Search:
         if not len(best):
             return []
         view = _View(scenery, cells[best], view.half)
-        hollow = scenery.hollow(cells[best], min(wide + CLEAR / 3, 0.1))
+        hollow = scenery.hollow(cells[best])
         judged = [shape.judge(view, hollow, least) for shape in shapes]
         found: list[Rest] = []
         for number, spot in enumerate(best):
             fits = [
-                self._rest(origins[i, spot], shape, judged[i][number], inside[i, spot], value[i, spot])
+                self._rest(origins[i, spot], shape, judged[i][number], inside[i, spot], value[i, spot], leaning)
                 for i, shape in enumerate(shapes)
                 if inside[i, spot] > 0 and judged[i][number, 0] > -FAR
             ]
             found += _joined(fits, shapes[: 4 * circle])
         return found
 
-    def _rest(self, origin: Array, shape: _Shape, judged: Array, inside: float, value: float) -> Rest:
-        steady, clear, rim, roofed, hollow = judged
+    def _rest(self, origin: Array, shape: _Shape, judged: Array, inside: float, value: float, leaning: bool) -> Rest:
+        steady, clear, rim, roofed, raised, sunk = judged
         turn = float(Rotation.from_matrix(shape.rotation @ self.now.T).magnitude())
         tilt = float(np.arccos(np.clip((upright(self.now)[2] * shape.rotation[2]).sum(), -1.0, 1.0)))
-        score = float(value) + min(steady, STEADY) + clear - TURN * turn - TILT * tilt - ROOFED * roofed
+        score = float(value) + min(steady, 0.0 if leaning else STEADY) + clear - TURN * turn - TILT * tilt - ROOFED * roofed
         return Rest(
-            origin, shape.rotation, False, float(origin[2] + shape.weight[2]), score, float(inside), float(clear), float(rim), bool(roofed), bool(hollow),
+            origin, shape.rotation, False, float(origin[2] + shape.weight[2]), score, float(inside), float(clear), float(rim), bool(roofed), float(raised), float(sunk),
             steady > 0,
         )
 
@@ -350,11 +356,11 @@ class _Shape:
     weight: Array
 
     @classmethod
-    def quarters(cls, body: Body, rotation: Array, wide: float) -> list[_Shape]:
+    def quarters(cls, body: Body, rotation: Array, wide: float, grown: float) -> list[_Shape]:
         """The shape in a rotation and its three quarter turns, on a grid that reaches ``wide`` to each side [m]."""
         grid, frame = Grid.around(wide), Frame(np.zeros(3), rotation)
         parts = [(piece, frame) for piece in body.pieces]
-        under, over = bottoms(parts, grid), tops(parts, grid, 0.0)
+        under, over = bottoms(parts, grid, grown), tops(parts, grid, 0.0)
         weight = frame.apply(middle(body))
         return [
             cls(
@@ -385,11 +391,11 @@ class _Shape:
 
         Args:
             hollow: as ``Scenery.hollow``.
-            least: as in ``Search.rests``.
+            least: nearest to toppling that it may be in a hollow [m].
 
         Returns:
-            Distance from toppling, room around, height of what stands around [m], 1 under a roof and 1 in a hollow,
-            shape (n, 5). In a hollow a thing that would topple goes no further: the first is then what it still falls,
+            Distance from toppling, room around, height of what stands around [m], 1 under a roof, and height over the
+            bottom of a hollow, inf outside of one, and depth of its lowest point in it [m]; shape (n, 6). In a hollow a thing that would topple goes no further: the first is then what it still falls,
             as a cost, and ``-FAR`` or less where it topples out.
         """
         full = np.isfinite(self.under)
@@ -399,16 +405,18 @@ class _Shape:
         steady = _steadiness(gaps > heights[:, None] - TOUCH, leverage)
         loose = _steadiness(gaps > heights[:, None] - LOOSE, leverage)
         steady = np.where(steady > 0, steady, np.where(loose > 0, SAME, -FAR))
-        caught = hollow < np.inf
-        falls = np.where(caught, FALL * (heights + self.under[full].min() - hollow), FAR)
+        bottom, brim = hollow.T
+        caught = np.isfinite(bottom)
+        lowest = heights + self.under[full].min()
+        falls = np.where(caught, FALL * (lowest - bottom), FAR)
         steady = np.where(steady > np.where(caught, least, 0.0), steady, np.maximum(-falls, -FAR))
         clear = np.zeros(len(view))
         for number, relief in enumerate(view.scenery.wider):
             free = self._gaps(view, relief).max(axis=1) <= heights + SAME
             clear = np.where(free & (clear == 2 * number * CELL), 2 * (number + 1) * CELL, clear)
-        rim = view.of(view.scenery.around)[:, full].max(axis=1) - heights - self.under[full].min()
+        rim = view.of(view.scenery.around)[:, full].max(axis=1) - lowest
         roofed = view.of(view.scenery.under_roof)[:, full].max(axis=1) > -np.inf
-        return np.stack([steady, clear, rim, roofed, caught], axis=1)
+        return np.stack([steady, clear, rim, roofed, np.where(caught, lowest - bottom, np.inf), np.where(caught, brim - lowest, 0.0)], axis=1)
 
     def _gaps(self, view: _View, relief: Array) -> Array:
         """Heights of the origin at which each part of the underside meets the relief, shape (n, parts)."""

@@ -11,7 +11,7 @@ from gym_grounding.experts.control import CLOSED, OPENED, Command
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
 from gym_grounding.experts.skills._fixture import Bar, handle, openness
 from gym_grounding.experts.skills._grip import Grip, between, grips
-from gym_grounding.experts.skills._reach import offset, towards
+from gym_grounding.experts.skills._reach import Surroundings, offset, towards
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ OPEN_AT, PULLED_TO = 0.88, 0.94
 """Openness from which a drawer counts as open (LIBERO: 0.875), and to which it is pulled."""
 SHUT_AT, PUSHED_TO = -0.005, -0.02
 """Openness below which a drawer counts as shut (LIBERO: 0), and to which it is pushed."""
-PULL, LEAD = 0.02, 0.012
+PULL, LEAD = 0.035, 0.02
 """Offset that a pull asks for in one step, and how far ahead of the bar it aims; a stronger one slips off [m]."""
 PRESS = 0.025
 """How far behind the face of the bar a push aims [m]."""
@@ -34,12 +34,14 @@ class Memory:
     """What is remembered from step to step.
 
     Attributes:
+        around: what stands around.
         ways: ways to take or press the bar, the present one first.
         tries: ways given up.
         held: whether the bar was held at the last step.
         steps: since the present way was chosen.
     """
 
+    around: Surroundings
     ways: tuple[Grip, ...]
     tries: int = 0
     held: bool = False
@@ -84,7 +86,7 @@ class PullDrawer:
         share = openness(world, self.fixture, self.joint)
         if memory is None:
             travel = (PULLED_TO - share) * abs(_reach(world, self))
-            memory = Memory(tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=False)))
+            memory = Memory(Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=False)))
         held = _holds(world, bar)
         if share >= PULLED_TO or (share >= OPEN_AT and not held):
             return _leave(world, bar, memory)
@@ -97,9 +99,9 @@ class PullDrawer:
             return Step(command, memory, careful=True)
         off = offset(world.hand, goal, goal.rotation[:, 2])
         closing = world.width < 0.07 and between(world.hand, bar, 0.011) and world.closing > 0.01
-        if closing or off.within(0.007, 0.006, 0.12):
+        if closing or off.within(0.012, 0.006, 0.12):
             return Step(Command(goal.position, goal.rotation, CLOSED), memory, careful=True)
-        command = towards(world, goal, goal.rotation[:, 2], OPENED)
+        command = towards(world, memory.around, goal, goal.rotation[:, 2], OPENED)
         return Step(command, memory, careful=abs(off.depth) < 0.05 and off.lateral < 0.03)
 
 
@@ -130,7 +132,7 @@ class ShutDrawer:
         share = openness(world, self.fixture, self.joint)
         if memory is None:
             travel = (PUSHED_TO - share) * abs(_reach(world, self))
-            memory = Memory(tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=True)))
+            memory = Memory(Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=True)))
         goal = memory.grip.press(bar)
         off = offset(world.hand, goal, -bar.outward)
         touching = off.depth < 0.01 and off.lateral < 0.03
@@ -139,7 +141,7 @@ class ShutDrawer:
         memory = memory.next_step(False)
         if memory.tries >= TRIES:
             return Step(Command(grip=CLOSED), memory, FAILED, f"the drawer could not be pushed in {TRIES} times")
-        command = towards(world, goal, -bar.outward, CLOSED, PRESS)
+        command = towards(world, memory.around, goal, -bar.outward, CLOSED, PRESS)
         return Step(command, memory, careful=off.depth < 0.05)
 
 
@@ -150,7 +152,7 @@ def _reach(world: World, deed: PullDrawer | ShutDrawer) -> float:
 
 def _holds(world: World, bar: Bar) -> bool:
     """Whether the bar is held: it is between the pads, and they have stopped at it."""
-    stopped = 0.5 * bar.thickness < world.width < bar.thickness + 0.02 and abs(world.closing) < 0.02
+    stopped = 0.5 * bar.thickness < world.width < 0.055 and abs(world.closing) < 0.02
     return stopped and between(world.hand, bar, 0.014)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.adapters import Frame
+from gym_grounding.adapters import Anatomy, Frame
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
@@ -46,12 +46,14 @@ class Grasp:
         rotation: the grip site's axes in the world as the thing lies now, shape (3, 3).
         width: of what is between the pads [m].
         cost: what speaks against it; what it would hit counts most.
+        slack: how far short of it the fingers may close, along the approach [m].
     """
 
     hand: Frame
     rotation: Array
     width: float
     cost: float
+    slack: float = 0.007
 
 
 def axes(closing: Array, lean: float = 0.0) -> Array:
@@ -63,6 +65,19 @@ def axes(closing: Array, lean: float = 0.0) -> Array:
     forward = np.cross([0.0, 0.0, -1.0], closing)
     approach = np.cos(lean) * np.array([0.0, 0.0, -1.0]) + np.sin(lean) * forward
     return np.stack([closing, np.cross(approach, closing), approach], axis=1)
+
+
+def awkward(hand: Frame) -> float:
+    """What the arm itself says against a pose of the hand; inf where it cannot get there.
+
+    The wrist reaches a level approach away from the robot, not one towards it, nor one from below.
+    """
+    approach = hand.rotation[:, 2]
+    inward = -float(approach[0])
+    if approach[2] > 0.25 or inward > 0.45:
+        return float("inf")
+    yaw = float(np.arctan2(-hand.rotation[0, 0], hand.rotation[1, 0]))  # of the closing axis from its rest along y
+    return 6 * max(0.0, inward) + (4 * (abs(yaw) - 1.7) if abs(yaw) > 1.7 else 0.0)
 
 
 def hits(frame: Frame, cloud: Array) -> int:
@@ -84,7 +99,7 @@ def candidates(world: World, thing: str, hand: Array, leans: Sequence[float] = L
         hand: present hand axes, shape (3, 3); turning far costs.
     """
     cloud, frame = world.cloud(thing), world.frame(thing)
-    found = []
+    found = list(_dish(cloud, frame, hand))
     for point, closing in _points(cloud):
         for lean in leans:
             for signed in (closing, -closing) if lean else (_natural(closing),):
@@ -116,6 +131,20 @@ def _points(cloud: Array) -> Iterator[tuple[Array, Array]]:
             yield np.array([*middle[:2], level]), closing
     yield from _rim(cloud, high, min(0.02, max(depth, 0.004)))
     yield from _elsewhere(cloud, middle, depth)
+
+
+def _dish(cloud: Array, frame: Frame, hand: Array) -> Iterator[Grasp]:
+    """A flat dish: one finger inside, one outside its raised rim, as deep as the work surface lets them."""
+    low, high = cloud.min(axis=0), cloud.max(axis=0)
+    middle, radius = (low + high) / 2, float((high - low)[:2].min() / 2)
+    if high[2] - low[2] > FLAT or radius < WIDEST / 2:
+        return
+    for angle in np.linspace(0, 2 * np.pi, 24, endpoint=False):
+        outward = np.array([np.cos(angle), np.sin(angle), 0.0])
+        rotation = axes(_natural(outward))
+        point = np.array([*(middle[:2] + outward[:2] * (radius - 0.018)), low[2] + 0.0045])
+        turn = float(np.arccos(np.clip((np.trace(rotation @ hand.T) - 1) / 2, -1, 1)))
+        yield Grasp(Frame(frame.inverse(point), frame.rotation.T @ rotation), rotation, 0.02, 1.2 * turn, 0.013)
 
 
 def _rim(cloud: Array, high: float, depth: float) -> Iterator[tuple[Array, Array]]:
@@ -155,7 +184,8 @@ def _candidate(cloud: Array, frame: Frame, point: Array, rotation: Array, hand: 
     lean = float(np.arccos(np.clip(-rotation[2, 2], -1, 1)))
     turn = float(np.arccos(np.clip((np.trace(rotation @ hand.T) - 1) / 2, -1, 1)))
     away = float(np.linalg.norm(point[:2] - centre[:2]))
-    cost = 4 * lean + 1.2 * turn + 20 * away + 10 * max(0.0, width - 0.055)
+    # Off the middle, a thin wall is held well, and the chord of a round rim is not.
+    cost = 4 * lean + 1.2 * turn + 20 * away + 1200 * away * width + 10 * max(0.0, width - 0.055)
     local = Frame(frame.inverse(point), frame.rotation.T @ rotation)
     return Grasp(local, rotation, width, cost + hits(Frame(point, rotation), cloud))
 
@@ -171,14 +201,19 @@ def _between(cloud: Array, frame: Frame) -> tuple[float | None, float]:
 
 
 def best(
-    found: Sequence[Grasp], frame: Frame, obstacles: Array, ground: float, goal: Frame | None, around: Array
+    found: Sequence[Grasp],
+    frame: Frame,
+    obstacles: Array,
+    anatomy: Anatomy,
+    goal: Frame | None,
+    around: Array,
 ) -> Grasp | None:
     """The grasp that costs least, with what the hand would hit added to its cost; None of none.
 
     Args:
         frame: of the thing now.
         obstacles: points of everything else now, shape (n, 3).
-        ground: height of the work surface; fingers may not reach below it.
+        anatomy: of the scene; fingers may not reach below its work surface.
         goal: frame of the thing when it is let go; None where it is only held.
         around: points of everything else then, shape (n, 3).
     """
@@ -188,12 +223,13 @@ def best(
             break  # what the hand would hit only adds to it
         hand = frame.then(one.hand)
         back = Frame(hand.position - ABOVE * hand.rotation[:, 2], hand.rotation)
-        cost = one.cost + 2.0 * hits(hand, obstacles) + 0.5 * hits(back, obstacles) + _buried(hand, ground)
+        cost = one.cost + 2.0 * hits(hand, obstacles) + 0.5 * hits(back, obstacles) + _buried(hand, anatomy.ground)
+        cost += awkward(hand)
         if goal is not None and (chosen is None or cost < chosen.cost):
             then = goal.then(one.hand)
-            cost += 1.5 * hits(then, around) + _buried(then, ground)
-        if chosen is None or cost < chosen.cost:
-            chosen = Grasp(one.hand, one.rotation, one.width, cost)
+            cost += 1.5 * hits(then, around) + _buried(then, anatomy.ground) + awkward(then)
+        if cost < (np.inf if chosen is None else chosen.cost):
+            chosen = replace(one, cost=cost)
     return chosen
 
 
@@ -209,4 +245,4 @@ def _buried(hand: Frame, ground: float) -> float:
     """Cost of finger tips below the work surface."""
     tips = hand.apply(np.array([[OPEN / 2, 0.0, TIP], [-OPEN / 2, 0.0, TIP]]))
     below = ground - float(tips[:, 2].min())
-    return 1000 * max(0.0, below - 0.004)
+    return 1000 * max(0.0, below - 0.008)

@@ -25,6 +25,8 @@ CLEAR = 0.05
 """Room between the hand, or what it holds, and what it passes over [m]."""
 BLOCKED = 25.0
 """A grasp that costs more than this is not tried: the hand would run into things."""
+UPSET = 0.35
+"""A thing that has turned by more since its grasp was chosen needs another one [rad]."""
 SLOW = 450
 """Steps after which the deed is given up."""
 
@@ -45,6 +47,7 @@ class Carrying:
         height: height of the thing's origin when it was taken [m].
         held: the thing in the hand's frame when it was taken; None before.
         failed: grasps that failed, in the thing's frame.
+        spot: where the fingers close, shape (3,), world [m].
     """
 
     phase: str
@@ -58,6 +61,7 @@ class Carrying:
     height: float = 0.0
     held: Frame | None = None
     failed: tuple[Frame, ...] = ()
+    spot: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,20 +189,20 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     """
     releases: list[Release | None] = [None]
     if destination is not None:
-        releases = list(destination.releases(world, thing))[:4]
+        releases = list(destination.releases(world, thing))
     frame, cloud, others = world.frame(thing), world.cloud(thing), world.others({thing})
     leans = LEANS if any(one is None or one.entry[2] < -0.7 for one in releases) else (0.5, 1.0, 1.4)
     found = [one for one in candidates(world, thing, world.hand.rotation, leans) if not _alike(one, failed)]
     around = near(others, frame.position)
     chosen: tuple[float, Grasp, Release | None, float] | None = None
     for rank, release in enumerate(releases):
-        for drop in (0.0,) if release is None or not release.free else (0.0, release.free / 2, release.free):
+        for drop in _drops(release):
             goal = None
             if release is not None:
                 rotation = frame.rotation if release.rotation is None else release.rotation
                 goal = Frame(release.position - release.entry * drop, rotation)
             then = around if goal is None else near(others, goal.position)
-            grasp = best(found, frame, around, world.anatomy.ground, goal, then)
+            grasp = best(found, frame, around, world.anatomy, goal, then)
             if grasp is not None:
                 cost = grasp.cost + 2.0 * rank + 20 * drop
                 if chosen is None or cost < chosen[0]:
@@ -214,6 +218,14 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
 
 
+def _drops(release: Release | None) -> tuple[float, ...]:
+    """Heights above the rest from which a thing may be let fall: more where the way in is deep, so walls keep it."""
+    if release is None:
+        return (0.0,)
+    most = max(release.free, 0.75 * release.depth if release.entry[2] < -0.7 and release.depth > 0.08 else 0.0)
+    return (0.0,) if most <= 0.01 else (0.0, most / 3, 2 * most / 3, most)
+
+
 def _alike(one: Grasp, failed: tuple[Frame, ...]) -> bool:
     return any(np.linalg.norm(one.hand.position - other.position) < 0.008 for other in failed)
 
@@ -221,10 +233,11 @@ def _alike(one: Grasp, failed: tuple[Frame, ...]) -> bool:
 def pick(deed: object, world: World, memory: Carrying) -> Step:
     """The phases until the thing is off its support; ``deed`` has ``thing`` and ``again``."""
     thing: str = deed.thing  # type: ignore[attr-defined]
-    frame = world.frame(thing)
-    target = frame.then(memory.grasp.hand)
-    hand = world.hand
+    frame, hand = world.frame(thing), world.hand
+    target = Frame(frame.apply(memory.grasp.hand.position), memory.grasp.rotation)
     if memory.phase == FETCH:
+        if float(np.linalg.norm(turn_between(memory.grasp.rotation, frame.then(memory.grasp.hand).rotation))) > UPSET:
+            return deed.again(world, memory, f"{thing} was knocked over")  # type: ignore[attr-defined, no-any-return]
         return _fetch(deed, world, memory, target)
     if memory.phase == CLOSE:
         if memory.since >= 7 and (abs(world.closing) < 0.01 or memory.since > 16):
@@ -232,7 +245,7 @@ def pick(deed: object, world: World, memory: Carrying) -> Step:
                 return deed.again(world, memory, f"the fingers closed beside {thing}")  # type: ignore[attr-defined, no-any-return]
             held = _in_hand(world, thing)
             memory = replace(_to(memory, LIFT), held=held, height=float(frame.position[2]))
-        return Step(Command(target.position, target.rotation, CLOSED), memory, careful=True)
+        return Step(Command(memory.spot, memory.grasp.rotation, CLOSED), memory, careful=True)
     assert memory.held is not None
     if dropped(world, thing, memory) or memory.since > 40:
         return deed.again(world, memory, f"{thing} slipped out of the fingers")  # type: ignore[attr-defined, no-any-return]
@@ -248,9 +261,10 @@ def _fetch(deed: object, world: World, memory: Carrying, target: Frame) -> Step:
     depth = float(offset @ approach)
     lateral = float(np.linalg.norm(offset - depth * approach))
     turn = float(np.linalg.norm(turn_between(hand.rotation, target.rotation)))
-    if lateral < 0.006 and abs(depth) < 0.007 and turn < 0.12 and world.width > memory.grasp.width:
-        return Step(Command(target.position, target.rotation, CLOSED), _to(memory, CLOSE), careful=True)
-    if memory.since > 150:
+    if lateral < 0.006 and abs(depth) < memory.grasp.slack and turn < 0.12 and world.width > memory.grasp.width:
+        memory = replace(_to(memory, CLOSE), spot=target.position)
+        return Step(Command(target.position, target.rotation, CLOSED), memory, careful=True)
+    if memory.since > 90:
         return deed.again(world, memory, "the hand does not get there")  # type: ignore[attr-defined, no-any-return]
     backing = float(np.clip(1.5 * (lateral - 0.007), 0, 0.08)) + min(0.05, 0.12 * max(0.0, turn - 0.1))
     if world.width < memory.grasp.width + 0.004:
@@ -282,8 +296,8 @@ def off(world: World, thing: str) -> bool:
 def dropped(world: World, thing: str, memory: Carrying) -> bool:
     """Whether the thing has left the place in the hand where it was taken, or the hand."""
     assert memory.held is not None
-    now = _in_hand(world, thing)
-    return not is_held(world, thing) or float(np.linalg.norm(now.position - memory.held.position)) > 0.05
+    now, then = (float(np.linalg.norm(one.position)) for one in (_in_hand(world, thing), memory.held))
+    return not is_held(world, thing) or abs(now - then) > 0.03  # a dish may swing about the fingers
 
 
 def _in_hand(world: World, thing: str) -> Frame:

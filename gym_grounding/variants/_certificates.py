@@ -1,0 +1,120 @@
+"""What the oracle showed, carried from its record into the rows of a registry file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gym_grounding import manifest as manifests
+from gym_grounding.errors import InvalidOption
+from gym_grounding.manifest import Manifest, Reach
+from gym_grounding.manifest._source import Table, parse
+from gym_grounding.plan import HORIZON
+from gym_grounding.types import Variant
+from gym_grounding.variants import _yaml
+from gym_grounding.variants._evidence_file import replace
+from gym_grounding.variants._reached import Reached
+
+HEAD, AFTER = "oracle", "physics"
+"""The section that says which oracle it was, and the one behind which it stands."""
+
+
+def certified(raw: bytes, record: Reached, file: str = "registry") -> bytes:
+    """A registry file whose rows say of every goal what the record says, and nothing where it says nothing.
+
+    Args:
+        raw: contents of a file as ``variants build`` writes it.
+        record: the oracle's episodes.
+        file: its path, for messages.
+
+    Raises:
+        RegistryError: the file is not valid.
+        InvalidOption: it was not written by ``variants build``, and comments or layout would be lost.
+    """
+    data, comment = parse(raw, file), _comment(raw)
+    if _yaml.dump(data, comment) != raw:
+        raise InvalidOption(
+            f"{file}: is not in the form in which `gym-grounding variants build` writes registries, so nothing is "
+            "written into it. What the oracle showed stands in the record"
+        )
+    manifest = manifests.parsed(raw, file)
+    for row in data["variants"]:
+        _certify(row, _reach(manifest, manifest.variants[row["id"]], record))
+    return _yaml.dump(_headed(data, record if _anything(manifest, record) else None), comment)
+
+
+def write(path: Path, record: Reached) -> bool:
+    """Write certificates into a registry file; whether it changed.
+
+    Raises:
+        RegistryError, InvalidOption: see ``certified``; the file is left alone.
+        UnwritableOutput: it cannot be written.
+    """
+    before = path.read_bytes()
+    after = certified(before, record, str(path))
+    manifests.parsed(after, str(path))
+    if after == before:
+        return False
+    replace(path, after.decode())
+    return True
+
+
+def _comment(raw: bytes) -> str:
+    lines = []
+    for line in raw.decode().splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line[2:])
+    return "\n".join(lines)
+
+
+def _reach(manifest: Manifest, variant: Variant, record: Reached) -> Reach | None:
+    if variant.goal is None or not record:
+        return None
+    return record.reach(manifest.tasks[variant.task], variant.goal, variant.joints, variant.judged)
+
+
+def _anything(manifest: Manifest, record: Reached) -> bool:
+    """Whether anything recorded speaks of the file's goals; originals have no certificate, but were tried too."""
+    if not record:
+        return False
+    tasks = manifest.tasks.values()
+    variants = manifest.variants.values()
+    return any(record.outcomes(task, task.goal) for task in tasks) or any(
+        _reach(manifest, variant, record) for variant in variants
+    )
+
+
+def _headed(data: Table, record: Reached | None) -> dict[str, Any]:
+    sections: dict[str, Any] = {}
+    for name, content in data.items():
+        if name != HEAD:
+            sections[name] = content
+        if name == AFTER and record is not None:
+            sections[HEAD] = {"version": record.oracle, "horizon": HORIZON}
+    return sections
+
+
+def _certify(row: dict[str, Any], found: Reach | None) -> None:
+    """Put what was found into a row, in the place of what stood there."""
+    certificate = {name: value for name, value in row.get("certificate", {}).items() if name not in ("reachable", HEAD)}
+    if found is not None:
+        certificate |= {"reachable": found.reachable, HEAD: _counts(found)}
+    if certificate:
+        row["certificate"] = certificate
+    else:
+        row.pop("certificate", None)
+
+
+def _counts(found: Reach) -> Mapping[str, Any]:
+    steps = {} if found.median_steps is None else {"median_steps": found.median_steps}
+    return {
+        "attempts": found.attempts,
+        "successes": found.successes,
+        "stable": found.stable,
+        "transient": found.transient,
+        "trivial": found.trivial,
+        **steps,
+        "verdict": found.verdict,
+    }
