@@ -4,9 +4,9 @@ LIBERO's reader (`libero/lifelong/datasets.py`) is no part of its wheels and sta
 renderer that is not needed to read files. In an environment of its own:
 
     python -m venv readers
-    readers/bin/pip install torch h5py numpy tqdm termcolor psutil imageio pillow
+    readers/bin/pip install torch torchvision h5py tqdm termcolor psutil imageio pillow six tensorboardX
     readers/bin/pip install --no-deps robomimic==0.2.0
-    readers/bin/python benchmarks/demo_readers.py demos/libero_goal/*_demo.hdf5 --reader LIBERO/libero/lifelong/datasets.py
+    readers/bin/python benchmarks/demo_readers.py demos/*/*_demo.hdf5 --reader LIBERO/libero/lifelong/datasets.py
 
 Without `--reader`, robomimic's SequenceDataset alone is used, with the arguments that LIBERO gives it.
 """

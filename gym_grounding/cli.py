@@ -25,7 +25,7 @@ import click
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
 from gym_grounding.demos.commands import demos as demo_commands
-from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, RegistryError
+from gym_grounding.errors import GroundingError, PolicyError, RegistryError
 from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.records import ErrorRecord

@@ -18,6 +18,8 @@ from gym_grounding.types import Task
 
 _SAME = 1e-6
 """What the same quantity, kept twice, may differ by [m or rad]."""
+MOST_SETTLING = 1000
+"""Settle steps that a file may ask for."""
 _JOINTS = slice(1, 8)
 """The arm's joints in a row of ``states``."""
 
@@ -101,16 +103,26 @@ def begin(scene: RecordedScene, task: Task, demonstration: Demonstration) -> boo
     where = f"{demonstration.where}: model_file"
     try:
         poses = scene.poses_in(demonstration.text("model_file"))
-        start, seed = demonstration.numbers("start_state"), demonstration.numbers("seed")
-        settle = demonstration.numbers("settle_steps")
+        start = demonstration.numbers("start_state")
+        seed, settle = _count(demonstration, "seed", 2**32 - 1), _count(demonstration, "settle_steps", MOST_SETTLING)
         where = f"{demonstration.where}: states"
         if start is None or seed is None or settle is None:
             scene.reset_from(task, 0, demonstration.rows("states", slice(0, 1))[0], poses, settle_steps=0)
             return False
-        scene.reset_from(task, int(seed), start, poses, settle_steps=int(settle))
+        scene.reset_from(task, seed, start, poses, settle_steps=settle)
     except (InvalidOption, SimulatorError) as error:
         raise InvalidDemonstration(f"{where}: {error}") from error
     return True
+
+
+def _count(demonstration: Demonstration, name: str, most: int) -> int | None:
+    """An attribute that is a whole number from 0 to ``most``; None where it is missing."""
+    value = demonstration.numbers(name)
+    if value is None:
+        return None
+    if value.ndim or not 0 <= value <= most or value % 1:
+        raise InvalidDemonstration(f"{demonstration.where}: attribute {name!r} is {value}, expected 0 to {most}")
+    return int(value)
 
 
 def replays(

@@ -187,20 +187,30 @@ def _replayed(manifest: Manifest, path: Path, task: str | None, limit: int | Non
             click.echo(line)
     wrong = [one for one in played if one.exact and not (one.equal and one.held_at_end)]
     for one in wrong:
-        click.echo(f"{path}: {one.name}: differs when it is played again: {_difference([one])}")
+        click.echo(f"{path}: {one.name}: played again, {_fault(one)}")
     click.echo(f"{path}: {name}, {count} demonstrations, no problems; {_difference(played)}")
     return len(wrong) + len(found) - len(played)
+
+
+def _fault(one: Replay) -> str:
+    """What is wrong with a replay that should be exact."""
+    if not one.equal:
+        return f"its states differ ({_largest([one])}): other versions of the simulator, or a file that was changed"
+    return "the goal holds on the way but not at the end" if one.reached else "the goal is not reached"
 
 
 def _difference(played: Sequence[Replay]) -> str:
     if not played:
         return "none could be played again"
-    positions, velocities = max(one.positions for one in played), max(one.velocities for one in played)
     reached = sum(one.reached for one in played)
-    largest = "equal to the last bit" if not positions and not velocities else f"largest difference {positions:.2g}"
     kind = "" if all(one.exact for one in played) else " (the file does not say how its episodes began)"
-    speeds = f" in positions, {velocities:.2g} in velocities" if positions or velocities else ""
-    return f"{len(played)} played again, {reached} reach the goal, {largest}{speeds}{kind}"
+    same = "states equal to the last bit" if all(one.equal for one in played) else f"states differ {_largest(played)}"
+    return f"{len(played)} played again, {reached} reach the goal, {same}{kind}"
+
+
+def _largest(played: Sequence[Replay]) -> str:
+    positions, velocities = max(one.positions for one in played), max(one.velocities for one in played)
+    return f"by up to {positions:.2g} in positions, {velocities:.2g} in velocities"
 
 
 @demos.command()
@@ -257,7 +267,12 @@ class _Scenes:
         return self
 
     def __exit__(self, *_: object) -> None:
+        from gym_grounding import adapters
+
         self._stage.close()
+        for name in {info.adapter for info in self._manifest.suites.values()}:
+            # Painters that live on until the interpreter ends complain there.
+            getattr(adapters.get(name), "clear", lambda: None)()
 
 
 def _shown(items: Iterable[T], total: int, unit: str = "step") -> Iterable[T]:

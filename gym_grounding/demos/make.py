@@ -30,9 +30,8 @@ from gym_grounding.demos.write import assemble
 from gym_grounding.errors import GroundingError, InvalidOption, NoPlan, UnwritableOutput, WorkerDied
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
+from gym_grounding.workers import THREAD_VARIABLES
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Set to 1 in worker processes: N processes with N threads each would fight for the cores."""
 MADE = "made"
 """The attribute of ``data`` that says, as JSON, with what settings a file was made."""
 
@@ -134,6 +133,8 @@ def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = la
     """
     manifest = manifests.load(order.registry)
     tasks = [manifest.task(name) for name in order.tasks]
+    for task in tasks:
+        _check_repeats(order, task)
     found = {task.id: _there(order, manifest, task, force) for task in tasks}
     made = {name: one for name, one in found.items() if one is not None}
     short: list[str] = []
@@ -177,15 +178,18 @@ def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | 
     raise UnwritableOutput(f"{path} is there already, {reason}; name another --out, or replace it with --force")
 
 
-def _begun(order: Order, manifest: Manifest, task: Task, parts: Parts, force: bool) -> _Line:
-    about = _described(order, manifest, task)
-    parts.begin(about, force)
+def _check_repeats(order: Order, task: Task) -> None:
     repeats = order.settings.starts == "stored" and NOISE[order.settings.noise] is None
     if repeats and order.per_task > task.init_states:
         raise InvalidOption(
             f"{task.id}: {order.per_task} demonstrations from {task.init_states} stored states without noise would "
             "repeat themselves; ask for fewer, for noise, or for random starts"
         )
+
+
+def _begun(order: Order, manifest: Manifest, task: Task, parts: Parts, force: bool) -> _Line:
+    about = _described(order, manifest, task)
+    parts.begin(about, force)
     done = {attempt: kept for attempt, kept in parts.attempts().items() if attempt < order.attempts}
     return _Line(task, order.path(task), parts, about, done)
 
@@ -303,7 +307,7 @@ def _parsed(text: object) -> dict[str, Any]:
 @contextlib.contextmanager
 def _one_thread_each() -> Iterator[None]:
     """Processes started inside compute with one thread each, unless the caller has said otherwise."""
-    added = [name for name in THREADS if name not in os.environ]
+    added = [name for name in THREAD_VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))
     try:
         yield

@@ -62,7 +62,8 @@ def export(files: Sequence[Path], out: Path, manifest: Manifest, *, force: bool 
         import minari  # noqa: F401  # before anything is removed
     except ImportError as error:
         raise WrongVersion("Minari is not installed. Run: pip install 'gym-grounding[minari]'") from error
-    names: dict[str, Path] = {}
+    # Minari loses its way below a relative path.
+    out, names = out.absolute(), dict[str, Path]()
     for path in files:
         with opened(path) as file:
             task = file.task(manifest)

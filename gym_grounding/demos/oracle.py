@@ -8,6 +8,7 @@ import numpy as np
 
 from gym_grounding import adapters
 from gym_grounding.adapters import Observation, Scene
+from gym_grounding.demos.record import rows_of
 from gym_grounding.demos.settings import Array, Played, Told
 from gym_grounding.errors import InvalidOption
 from gym_grounding.experts import Noise
@@ -67,17 +68,6 @@ class Oracle:
         if trial.verdict != STABLE:
             return Played(0, trial.problem or f"the goal was {trial.verdict.replace('_', ' ')}", notes)
         return Played(rows_of(reached, REST), "", notes)
-
-
-def rows_of(held: list[bool], rest: int) -> int:
-    """Control steps up to the last deed, or to where the goal held for good, whichever is later.
-
-    Args:
-        held: whether the goal held after each step; it does at the end.
-        rest: steps at rest at the end.
-    """
-    for_good = max((index for index, holds in enumerate(held) if not holds), default=-1) + 2
-    return max(len(held) - rest, min(for_good, len(held)))
 
 
 ORACLE = Oracle()

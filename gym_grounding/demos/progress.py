@@ -58,15 +58,13 @@ class Parts:
             InvalidOption: something else was begun here; names the difference.
             UnwritableOutput: nothing can be written.
         """
-        begun = self._begun()
-        if begun is not None and begun != described:
+        begun = _json(self.folder / _SETTINGS)
+        if self.attempts() and begun != described:
             if not force:
                 raise InvalidOption(
                     f"{self._path}: was begun with other settings ({difference(begun, described)}). Give the same "
                     "ones to continue, name another --out, or throw away what was begun with --force"
                 )
-            self._clear()
-        elif begun is None:
             self._clear()
         write_bytes(self.folder / _SETTINGS, json.dumps(described).encode())
 
@@ -107,9 +105,6 @@ class Parts:
             lock.write(f"process {os.getpid()} on {socket.gethostname()}")
             lock.flush()
             yield
-
-    def _begun(self) -> dict[str, Any] | None:
-        return _json(self.folder / _SETTINGS) or None
 
     def _clear(self) -> None:
         for attempt, kept in self.attempts().items():

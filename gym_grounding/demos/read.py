@@ -47,8 +47,9 @@ class Demonstration:
     @property
     def observation_keys(self) -> tuple[str, ...]:
         """Keys of the environment's observations that were added, see ``layout``; none in LIBERO's own files."""
-        group = self._found(OBSERVATIONS)
-        return tuple(group) if isinstance(group, h5py.Group) else ()
+        with _reading(f"{self.where}: {OBSERVATIONS}"):
+            group = self._found(OBSERVATIONS)
+            return tuple(group) if isinstance(group, h5py.Group) else ()
 
     def column(self, name: str) -> Any:
         """A dataset of ``layout.COLUMNS`` whose shape and type are as they should be; no row is read.
@@ -57,18 +58,20 @@ class Demonstration:
             InvalidDemonstration: it is missing, or has another shape, length or type; names file, demonstration and
                 dataset.
         """
-        column = COLUMNS[name]
-        data = self._dataset(name)
-        expected = "(" + "".join("any, " if size < 0 else f"{size}, " for size in column.shape).rstrip(" ") + ")"
-        fits = len(data.shape) == 1 + len(column.shape) and all(
-            want in (-1, has) for want, has in zip(column.shape, data.shape[1:], strict=True)
-        )
-        if not fits:
-            raise InvalidDemonstration(f"{self.where}: {name} has rows of shape {data.shape[1:]}, expected {expected}")
-        if data.dtype.kind not in column.kinds:
-            raise InvalidDemonstration(f"{self.where}: {name} has type {data.dtype}")
-        self._check_length(name, data, len(data) if name == "actions" else self.length)
-        return data
+        with _reading(f"{self.where}: {name}"):
+            column, data = COLUMNS[name], self._dataset(name)
+            fits = len(data.shape) == 1 + len(column.shape) and all(
+                want in (-1, has) for want, has in zip(column.shape, data.shape[1:], strict=True)
+            )
+            if not fits:
+                wanted = str(column.shape).replace("-1", "any")
+                raise InvalidDemonstration(
+                    f"{self.where}: {name} has rows of shape {data.shape[1:]}, expected {wanted}"
+                )
+            if data.dtype.kind not in column.kinds:
+                raise InvalidDemonstration(f"{self.where}: {name} has type {data.dtype}")
+            self._check_length(name, data, len(data) if name == "actions" else self.length)
+            return data
 
     def rows(self, name: str, index: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:
         """Some rows of a dataset, and no others.
@@ -89,8 +92,9 @@ class Demonstration:
             InvalidDemonstration: it is missing, or as ``rows``.
         """
         name = f"{OBSERVATIONS}/{key}"
-        data = self._dataset(name)
-        self._check_length(name, data, self.length + 1)
+        with _reading(f"{self.where}: {name}"):
+            data = self._dataset(name)
+            self._check_length(name, data, self.length + 1)
         return self._read(name, data, index)
 
     def text(self, name: str) -> str:
@@ -195,11 +199,13 @@ class DemonstrationFile:
         Raises:
             InvalidDemonstration: the file does not say.
         """
-        where = f"{self.path}: data has no readable problem_info with language_instruction"
+        info = _text(f"{self.path}: data", self._data, "problem_info")
         try:
-            text = json.loads(_text(str(self.path), self._data, "problem_info"))["language_instruction"]
+            text = json.loads(info)["language_instruction"]
         except (KeyError, ValueError, TypeError, RecursionError) as error:
-            raise InvalidDemonstration(where) from error
+            raise InvalidDemonstration(
+                f"{self.path}: data has no readable problem_info with language_instruction"
+            ) from error
         found = "".join(map(str, text)) if isinstance(text, list) else str(text)
         return found.strip().strip('"')
 

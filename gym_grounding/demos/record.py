@@ -99,3 +99,14 @@ def record(scene: RecordedScene, manifest: Manifest, task: Task, settings: Setti
         attributes["start_number"] = number
     about = header(task, facts.problem, scene.origin(task))
     return Recorded(rows, tape.observations(played.rows), attributes, about)
+
+
+def rows_of(held: list[bool], rest: int) -> int:
+    """Control steps up to the last deed, or to where the goal held for good, whichever is later.
+
+    Args:
+        held: whether the goal held after each step; it does at the end.
+        rest: steps at rest at the end.
+    """
+    for_good = max((index for index, holds in enumerate(held) if not holds), default=-1) + 2
+    return max(len(held) - rest, min(for_good, len(held)))

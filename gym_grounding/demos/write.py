@@ -131,7 +131,9 @@ def _appearing(path: Path) -> Iterator[Path]:
     except (OSError, RuntimeError) as error:
         if isinstance(error, GroundingError):
             raise
-        reason = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None)
+        # HDF5's own texts are long and of several lines.
+        reason = os.strerror(number) if number else str(error).partition("\n")[0]
         raise UnwritableOutput(
             f"{path} cannot be written ({reason}); free space or name another place, and give the same command again "
             "to continue"

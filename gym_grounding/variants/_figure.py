@@ -7,10 +7,12 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gym_grounding.manifest import NOT_SHOWN, standing
 from gym_grounding.report.figures import DPI, INSTRUCTED, MIXED, ORIGINAL, STYLE
 from gym_grounding.variants.coverage import CONDITIONS, Cell
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 KINDS = (
@@ -33,9 +35,17 @@ def kind(cell: Cell) -> str:
     return cell.variant.tier or cell.condition if cell.condition == "contrast" else cell.condition
 
 
+def apart(cell: Cell) -> bool:
+    """Whether it holds a goal that is not shown reachable."""
+    return cell.variant is not None and standing(cell.variant) == NOT_SHOWN
+
+
 def digest(cells: Sequence[Cell]) -> str:
     """What a figure of these cells would show, as sha256 (hex)."""
-    rows = (f"{cell.task} {cell.condition} {cell.slot} {cell.number} {kind(cell)}" for cell in cells)
+    rows = (
+        f"{cell.task} {cell.condition} {cell.slot} {cell.number} {kind(cell)}{' not shown' if apart(cell) else ''}"
+        for cell in cells
+    )
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -44,6 +54,7 @@ def draw(cells: Sequence[Cell]) -> bytes:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     suites = list(dict.fromkeys(cell.suite for cell in cells))
@@ -61,7 +72,12 @@ def draw(cells: Sequence[Cell]) -> bytes:
             _panel(axis, suite, [cell for cell in cells if cell.suite == suite])
         for axis in panels[len(suites) :]:
             axis.set_axis_off()
-        handles = [Patch(facecolor=colour, edgecolor="0.72", linewidth=0.4, label=label) for _, label, colour in KINDS]
+        handles: list[Artist] = [
+            Patch(facecolor=colour, edgecolor="0.72", linewidth=0.4, label=label) for _, label, colour in KINDS
+        ]
+        if any(map(apart, cells)):
+            label = "not shown reachable"
+            handles.append(Line2D([], [], color="0.2", marker="o", linestyle="", markersize=3, label=label))
         look = {"frameon": False, "fontsize": 7, "handlelength": 1, "handleheight": 1}
         figure.legend(handles=handles, loc="outside lower center", ncols=columns + 1, **look)
         buffer = io.BytesIO()
@@ -70,7 +86,7 @@ def draw(cells: Sequence[Cell]) -> bytes:
 
 
 def _panel(axis: Axes, suite: str, cells: Sequence[Cell]) -> None:
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Circle, Rectangle
 
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     columns = list(dict.fromkeys((cell.condition, cell.slot, cell.number) for cell in cells))
@@ -79,6 +95,8 @@ def _panel(axis: Axes, suite: str, cells: Sequence[Cell]) -> None:
     for cell in cells:
         x, y = shifts[cell.condition, cell.slot, cell.number], tasks.index(cell.task)
         axis.add_patch(Rectangle((x, y), 0.9, 0.9, facecolor=colours[kind(cell)], edgecolor="0.72", linewidth=0.4))
+        if apart(cell):
+            axis.add_patch(Circle((x + 0.45, y + 0.45), 0.17, facecolor="0.2", edgecolor="none"))
     axis.set_xlim(-0.2, max(shifts.values()) + 1.1)
     axis.set_ylim(len(tasks) + 0.1, -0.2)
     axis.set_aspect("equal")

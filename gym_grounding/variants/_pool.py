@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -22,7 +22,7 @@ WAITING = 2
 """Jobs that lie ready for each process."""
 
 
-def each(work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+def each(work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Generator[Result, None, None]:
     """The results of all jobs, in the order in which they are done; with one worker, here and in their own order.
 
     Closing the generator stops the processes; a job in progress is not waited for.

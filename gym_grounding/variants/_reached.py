@@ -37,9 +37,10 @@ def physics(versions: Mapping[str, object]) -> str:
 
 def installed_oracle() -> str:
     """Version of the package's own oracle."""
-    from gym_grounding.experts import ORACLE_VERSION
+    from gym_grounding import experts
 
-    return ORACLE_VERSION
+    version: str = experts.ORACLE_VERSION
+    return version
 
 
 class Reached:
@@ -50,12 +51,15 @@ class Reached:
         oracle: version of the oracle; None for the package's own.
         physics: the simulator; None for the installed one.
 
+    Attributes:
+        path, physics: as given.
+
     Raises:
         RegistryError: the file is malformed; names the line and what to do.
     """
 
     def __init__(self, path: Path = FILE, oracle: str | None = None, physics: str | None = None) -> None:
-        self._path, self._oracle = path, oracle
+        self.path, self._oracle = path, oracle
         self.physics = installed_physics() if physics is None else physics
         self._entries = _reached_file.read(path)
         self._new: dict[tuple[Key, Circumstances], dict[int, Outcome]] = {}
@@ -109,11 +113,11 @@ class Reached:
             UnwritableOutput: it cannot be written; what is new is still kept here.
             RegistryError: the file has become malformed.
         """
-        with _reached_file.locked(self._path):
-            entries = _reached_file.read(self._path)
+        with _reached_file.locked(self.path):
+            entries = _reached_file.read(self.path)
             for (key, under), outcomes in self._new.items():
                 entries[key] = _joined(entries.get(key), key, under, outcomes)
-            _reached_file.write(self._path, entries.values())
+            _reached_file.write(self.path, entries.values())
         self._entries = entries
         self._new.clear()
 

@@ -94,6 +94,8 @@ def chosen(
         InvalidOption: a named variant, or everything chosen, has no goal to try.
     """
     found = manifest.select(suite=suite, tasks=tasks, conditions=conditions, tiers=tiers)
+    if tiers is not None:
+        found = tuple(variant for variant in found if variant.tier is not None)
     if ids:
         named = {manifest.variant(name).id for name in ids}
         aimless = sorted(name for name in named if goal_of(manifest, manifest.variant(name)) is None)
@@ -144,15 +146,14 @@ def pending(
     scenes = list(manifest.scenes)
     order = sorted(wanted, key=lambda place: (scenes.index(place[0]), list(manifest.tasks).index(place[1]), place[2]))
     starts = []
-    for scene, task, joints in order:
-        asked = wanted[scene, task, joints]
-        known = {
-            goal: () if fresh else record.outcomes(manifest.tasks[task], goal, dict(joints), horizon) for goal in asked
-        }
+    for place in order:
+        asked, (_, name, joints) = wanted[place], place
+        task = manifest.tasks[name]
+        known = {goal: () if fresh else record.outcomes(task, goal, dict(joints), horizon) for goal in asked}
         for state in init_states:
             goals = tuple(goal for goal in asked if state not in known[goal])
             groups = (goals[first : first + TOGETHER] for first in range(0, len(goals), TOGETHER))
-            starts += [Start(manifest.path, task, joints, state, group, horizon) for group in groups]
+            starts += [Start(manifest.path, name, joints, state, group, horizon) for group in groups]
     return tuple(starts)
 
 
@@ -253,9 +254,10 @@ def unasked(scene: Scene, task: Task, start: Start, size: int) -> Mapping[Goal, 
 
 
 def _oracle() -> Attempt:
-    from gym_grounding.experts import run
+    from gym_grounding import experts
 
-    return run
+    attempt: Attempt = experts.run
+    return attempt
 
 
 def _reset(scene: Scene, task: Task, start: Start) -> None:

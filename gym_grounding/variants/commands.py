@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -22,9 +22,6 @@ from gym_grounding.errors import InvalidOption
 from gym_grounding.plan import HORIZON
 from gym_grounding.policy import options_of
 from gym_grounding.types import SLOTS, TIERS, Variant
-
-if TYPE_CHECKING:
-    from gym_grounding.variants._reached import Reached
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -296,6 +293,7 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     IDS names variants; default: all with a goal of their own. Stopped at any moment, the same command goes on. Exit
     code 1 when an episode could not be finished.
     """
+    from gym_grounding.variants import _certificates
     from gym_grounding.variants import certify as trying
     from gym_grounding.variants._reached import FILE, Reached
 
@@ -303,6 +301,8 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     states = numbers(init_states, "--init-states")
     listing = {name: listed(given[name]) for name in ("tasks", "conditions", "tiers")}
     rows = trying.chosen(manifest, given["originals"], ids, given["suite"], **listing)
+    if not given["record_only"]:
+        _certificates.certified(Path(manifest.path).read_bytes(), kept, manifest.path)  # refuse now, not after hours
     starts = trying.pending(manifest, rows, states, kept, given["horizon"], given["fresh"])
     todo = sum(len(start.goals) for start in starts)
     found = trying.certify(manifest, starts, kept, given["workers"])
@@ -313,16 +313,10 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     for line in trying.summary(manifest, rows, kept, given["horizon"]):
         click.echo(line)
     if not given["record_only"]:
-        _write_certificates(manifest.path, kept)
+        changed = _certificates.write(Path(manifest.path), kept)
+        click.echo(f"{manifest.path}: {'certificates written' if changed else 'says so already'}")
     if failed:
         click.get_current_context().exit(DIFFERENT)
-
-
-def _write_certificates(path: str, kept: Reached) -> None:
-    from gym_grounding.variants import _certificates
-
-    changed = _certificates.write(Path(path), kept)
-    click.echo(f"{path}: {'certificates written' if changed else 'says so already'}")
 
 
 @variants.command("reached")

@@ -87,8 +87,8 @@ def _figures(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]]) 
         rows.append((what, median, f"{STEPS.least} steps", f"{STEPS.aim} steps"))
     return Table(
         "Figures",
-        "Own goals: canonical tasks, mean over tasks, in brackets successes and episodes. Shown reachable: reached from "
-        "at least one initial state, in brackets variants.",
+        "Own goals: canonical tasks, mean over tasks, in brackets successes and episodes. Shown reachable: reached "
+        "from at least one initial state, in brackets variants.",
         ("what", "measured", "at least", "aim"),
         tuple(rows),
     )
@@ -129,7 +129,7 @@ def _by_suite(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]])
             rows.append((suite, len(tasks), *_counted(total)))
     return Table(
         "Own goals by suite",
-        "Episodes of the oracle on the canonical tasks. Steps: median over the successes, to where the goal first held.",
+        "Episodes of the oracle on the canonical tasks. Steps: to where the goal first held, median of successes.",
         ("suite", "tasks", *_COUNTED),
         tuple(rows),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gym_grounding import conditions
+from gym_grounding import manifest as manifests
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Absent, Region, Task, Variant
 from gym_grounding.variants import _pictures
@@ -77,7 +78,7 @@ def describe(manifest: Manifest, name: str) -> Description:
         variant=variant,
         task=task,
         facts=tuple(_facts(variant, task)),
-        evidence=(*_certificate(variant), *_absence(variant)),
+        evidence=(*_certificate(variant), *_reach(variant), *_absence(variant)),
         checks=tuple(rules(variant)),
         broken=variant.tier_reason,
         siblings=tuple(family),
@@ -190,6 +191,18 @@ def _certificate(variant: Variant) -> Iterator[str]:
     yield f"trained_goal_of: {', '.join(trained) if trained else 'no task of the scene has this goal'}"
     if "movable_reference" in certificate:
         yield f"movable_reference: {certificate['movable_reference']} can be moved; the region stays where it stood"
+
+
+def _reach(variant: Variant) -> Iterator[str]:
+    found = manifests.reach(variant)
+    if found is None:
+        return
+    kinds = f"stable {found.stable}, transient {found.transient}, trivial {found.trivial}"
+    steps = "" if found.median_steps is None else f", at step {found.median_steps} in the median"
+    states = f"{found.successes} of {found.attempts} initial states"
+    yield f"oracle: reached from {states} ({kinds}){steps}: {found.verdict.replace('_', ' ')}"
+    if not found.successes:
+        yield "reachable: not_shown: by none of its starts, which does not prove that the goal is out of reach"
 
 
 def _looked_up(row: Mapping[str, Any], name: str, words: Mapping[str, str]) -> Iterator[str]:

@@ -7,16 +7,21 @@ of reach, so that some attempts fail.
 from __future__ import annotations
 
 import copy
+import dataclasses
+import os
+import time
 from pathlib import Path
 
 import mini_registry
 import numpy as np
 
 from gym_grounding.adapters.libero.model_text import poses, with_poses
+from gym_grounding.demos.make import Order
 from gym_grounding.demos.settings import Played, Settings
+from gym_grounding.errors import SimulatorError
 from gym_grounding.experts import Disturbance
 
-NAME = "fake_arm"
+NAME = "demos.fake_arm"
 POSITIONS, VELOCITIES = 12, 3
 """Seven joints, of which the first three are the hand's place, two fingers and the cup; the hand's speed."""
 MODEL = '<mujoco><worldbody><body name="box_1_main" pos="0 0 0"/></worldbody></mujoco>'
@@ -45,7 +50,7 @@ class FakeScene:
 
     def reset_from(self, task, seed, state, poses, settle_steps=None):
         if state.shape != self._state.shape:
-            raise ValueError("another scene")
+            raise SimulatorError("another scene")
         self._state = np.array(state)
         self._box = np.zeros(7) if poses is None else np.array(poses["box_1"])
         for _ in range(self._settings.settle_steps if settle_steps is None else settle_steps):
@@ -118,7 +123,7 @@ class FakeScene:
 class FakeAdapter:
     """See ``adapters.Adapter``."""
 
-    name = NAME
+    name = "fake_arm"
     fps = 20
 
     def open(self, scene, tasks, settings):
@@ -152,8 +157,35 @@ class FakePlayer:
         return Played(0, "the cup is out of reach", {"verdict": "not_reached"})
 
 
+class SlowPlayer(FakePlayer):
+    """Does the same in more time, so that it can be stopped."""
+
+    def __call__(self, *arguments):
+        time.sleep(0.1)
+        return super().__call__(*arguments)
+
+
+class DyingPlayer(FakePlayer):
+    """Takes its process with it in the third attempt or so."""
+
+    def __call__(self, scene, facts, tasks, goal, observation, *rest):
+        if observation["cup_1_pos"][0] > 0.2:
+            os._exit(7)
+        return super().__call__(scene, facts, tasks, goal, observation, *rest)
+
+
 ADAPTER = FakeAdapter()
 PLAYER = FakePlayer()
+SLOW = SlowPlayer()
+DYING = DyingPlayer()
+
+
+def order(folder: Path, name: str = "out", tasks=("Mini-T0",), per_task: int = 4, attempts: int = 40, **settings):
+    """An order of demonstrations of this arm, into a folder of its own."""
+    path = folder / "registry.yaml"
+    if not path.exists():
+        registry(folder)
+    return Order(folder / name, tuple(tasks), per_task, attempts, dataclasses.replace(SETTINGS, **settings), path)
 
 
 def registry(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 """A demonstrator for any scene that only waves, for tests of what is recorded, whatever is demonstrated."""
 
-import numpy as np
-
 from gym_grounding.demos.settings import Played, Settings
 
 STEPS = 25
@@ -21,4 +19,4 @@ class Waving:
 
 
 PLAYER = Waving()
-SETTINGS = Settings(player="waving:PLAYER")
+SETTINGS = Settings(player="demos.waving:PLAYER")

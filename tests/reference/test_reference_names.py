@@ -19,6 +19,7 @@ PRIVILEGED = ("deaf", "noisy_oracle", "oracle")
 
 def test_the_folder_is_the_list():
     assert reference.names() == NAMES
+    assert reference.get("noisy-oracle") is reference.get("noisy_oracle")
     for name in NAMES:
         policy = reference.get(name)
         assert isinstance(policy, type)

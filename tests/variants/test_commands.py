@@ -34,7 +34,7 @@ def lines(*arguments):
 
 def test_every_command_explains_itself():
     assert set(variants.commands) == {
-        "build", "list", "show", "coverage", "reasons", "diff", "import", "gallery", "smoke",
+        "build", "list", "show", "coverage", "reasons", "diff", "import", "gallery", "smoke", "certify", "reached",
     }  # fmt: skip
     for name, command in variants.commands.items():
         result = run(name, "--help")

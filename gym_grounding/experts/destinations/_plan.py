@@ -122,14 +122,14 @@ def _found(search: Search, parts: Parts, axes: Array) -> list[Rest]:
         leaning = [tilt @ one for one in turns]
         found = [rest.dearer(LEVEL) for rest in found]
         found += search.rests(Scenery.of(search.grid(leaning), parts, False), leaning, turns=1)
-    if not any(rest.steady for rest in found):
+    if not any(rest.steady > 0 for rest in found):
         narrow = search.rests(Scenery.of(search.grid(standing), parts, True), standing, circle=2)
         found += [rest.dearer(SQUEEZED) for rest in narrow]
-    if not any(rest.steady for rest in found):
+    if not any(rest.steady > 0 for rest in found):
         lying = _tipped(along)
         tipped = search.rests(Scenery.of(search.grid(lying), parts, False), lying)
         found += [rest.dearer(TIPPED) for rest in tipped]
-    if not any(rest.steady for rest in found) and (leaning := list(_leaning(search.body, along))):
+    if not any(rest.steady > 0 for rest in found) and (leaning := list(_leaning(search.body, along))):
         against = search.rests(Scenery.of(search.grid(leaning), parts, True), leaning, leaning=True)
         found += [rest for rest in against if rest.raised < SAME]
     return ranked(found)
@@ -144,7 +144,7 @@ def _release(rest: Rest, found: Way) -> Release:
         entry=found.direction,
         depth=max(found.length, min(rest.sunk + OUTSIDE, LONGEST)) if straight else found.length,
         slack=slack,
-        free=min(rest.sunk, LONGEST / 2) if straight and rest.steady and rest.sunk > DEEP else 0.0,
+        free=min(rest.sunk, LONGEST / 2) if straight and rest.steady > 0 and rest.sunk > DEEP else 0.0,
     )
 
 

@@ -29,6 +29,8 @@ HOLLOW, WALLS = 0.01, 0.12
 """Something lies in a hollow where its surroundings are this much higher, this close on all sides [m]."""
 WIDE, STEADY, CLEAR = 0.03, 0.02, 0.03
 """More distance than this from the goal's bounds, from toppling and from other things is worth nothing [m]."""
+WALL = 0.02
+"""What a support rises more than this next to a thing is in the way [m]."""
 DRIFT, FALL = 0.1, 0.5
 """What a metre away from the favourite position costs, and a metre of further fall [m]."""
 TURN, TILT = 0.003, 0.01
@@ -37,6 +39,8 @@ ROOFED = 0.03
 """What it costs to lie under something [m]."""
 FREEDOM = 0.03
 """What it is worth that any turn about the vertical will do [m]."""
+ROLLS = 0.015
+"""What it costs to rest only after rolling or tipping a little [m]."""
 FAR = 0.1
 """Cost of what cannot be [m]."""
 POSITIONS, BEST = 150, 24
@@ -62,7 +66,7 @@ class Rest:
         raised: height of its lowest point over the bottom of the hollow that it lies in and could not leave [m]; inf
             where it lies in none.
         sunk: depth of its lowest point under the brim of that hollow [m]; 0 where it lies in none.
-        steady: whether it rests as it is; otherwise it tips, and stays in its hollow.
+        steady: distance from toppling [m]; at most 0 where it tips and stays in its hollow.
     """
 
     position: Array
@@ -76,7 +80,7 @@ class Rest:
     roofed: bool
     raised: float
     sunk: float
-    steady: bool
+    steady: float
 
     def dearer(self, cost: float) -> Rest:
         """The same with a lower score."""
@@ -142,8 +146,9 @@ class Scenery:
 
     @cached_property
     def wider(self) -> tuple[Array, ...]:
-        """``other``, grown sideways by 1, 2 and 3 cm."""
-        return tuple(maximum_filter(self.other, 2 * cells + 1, mode="nearest") for cells in (2, 4, 6))
+        """What stands in the way, grown sideways by 1, 2 and 3 cm: ``other``, and ``support`` where it rises by more than ``WALL``."""
+        tall = np.maximum(self.other, self.support - WALL)
+        return tuple(maximum_filter(tall, 2 * cells + 1, mode="nearest") for cells in (2, 4, 6))
 
     @cached_property
     def around(self) -> Array:
@@ -254,7 +259,7 @@ class Search:
         lying = np.isfinite(heights)
         inside = np.full(heights.shape, -np.inf)
         inside[lying] = self.margin(origins[lying])
-        raised = np.where(lying, heights - np.min(heights[inside > 0], initial=np.inf), np.inf)
+        raised = heights - np.min(heights[inside > 0], initial=0.0 if not (inside > 0).any() else np.inf)
         value = np.minimum(inside, WIDE) - DRIFT * np.linalg.norm(centres - self.favourite, axis=-1)
         best = np.argsort(-(value - FALL * raised).max(axis=0), kind="stable")[:BEST]
         best = best[inside[:, best].max(axis=0) > 0]
@@ -280,7 +285,7 @@ class Search:
         score = float(value) + min(steady, 0.0 if leaning else STEADY) + clear - TURN * turn - TILT * tilt - ROOFED * roofed
         return Rest(
             origin, shape.rotation, False, float(origin[2] + shape.weight[2]), score, float(inside), float(clear), float(rim), bool(roofed), float(raised), float(sunk),
-            steady > 0,
+            float(steady),
         )
 
 
@@ -290,7 +295,7 @@ def _joined(fits: list[Rest], circle: Sequence[_Shape]) -> list[Rest]:
     if not circle or not all(id(shape.rotation) in turns for shape in circle):
         return fits
     heights = [float(rest.position[2]) for rest in fits]
-    if max(heights) - min(heights) > TOUCH and any(rest.steady for rest in fits):
+    if max(heights) - min(heights) > TOUCH and any(rest.steady > 0 for rest in fits):
         return fits
     worst = min(fits, key=lambda rest: rest.score)
     nearest = max(fits, key=lambda rest: rest.score)
@@ -404,12 +409,12 @@ class _Shape:
         leverage = ((np.argwhere(full) - view.half) * CELL - self.weight[:2]) @ _DIRECTIONS
         steady = _steadiness(gaps > heights[:, None] - TOUCH, leverage)
         loose = _steadiness(gaps > heights[:, None] - LOOSE, leverage)
-        steady = np.where(steady > 0, steady, np.where(loose > 0, SAME, -FAR))
+        steady = np.where(steady > 0, steady, np.where(loose > 0, -ROLLS, -FAR))
         bottom, brim = hollow.T
         caught = np.isfinite(bottom)
         lowest = heights + self.under[full].min()
-        falls = np.where(caught, FALL * (lowest - bottom), FAR)
-        steady = np.where(steady > np.where(caught, least, 0.0), steady, np.maximum(-falls, -FAR))
+        falls = FALL * (lowest - np.where(caught, bottom, 0.0))
+        steady = np.where(caught & (steady <= least), np.maximum(-falls, -FAR), steady)
         clear = np.zeros(len(view))
         for number, relief in enumerate(view.scenery.wider):
             free = self._gaps(view, relief).max(axis=1) <= heights + SAME

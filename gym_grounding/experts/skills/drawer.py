@@ -99,7 +99,7 @@ class PullDrawer:
             return Step(command, memory, careful=True)
         off = offset(world.hand, goal, goal.rotation[:, 2])
         closing = world.width < 0.07 and between(world.hand, bar, 0.011) and world.closing > 0.01
-        if closing or off.within(0.012, 0.006, 0.12):
+        if closing or off.within(0.012, 0.01, 0.15):
             return Step(Command(goal.position, goal.rotation, CLOSED), memory, careful=True)
         command = towards(world, memory.around, goal, goal.rotation[:, 2], OPENED)
         return Step(command, memory, careful=abs(off.depth) < 0.05 and off.lateral < 0.03)

@@ -33,6 +33,8 @@ LEANS = (0.0, 0.5, 1.0)
 """Angles between the approach and straight down [rad]."""
 NEAR = 0.26
 """Nothing farther from the grip site than this can touch the hand [m]."""
+WRIST, CLOSEST = 0.20, 0.27
+"""From the grip site back to the wrist, and the least distance of the wrist from the arm's base seen from above [m]."""
 THIN = 0.01
 """Obstacles are known by one point in each cell of this size [m]."""
 
@@ -67,14 +69,15 @@ def axes(closing: Array, lean: float = 0.0) -> Array:
     return np.stack([closing, np.cross(approach, closing), approach], axis=1)
 
 
-def awkward(hand: Frame) -> float:
+def awkward(hand: Frame, base: Array) -> float:
     """What the arm itself says against a pose of the hand; inf where it cannot get there.
 
-    The wrist reaches a level approach away from the robot, not one towards it, nor one from below.
+    The wrist reaches a level approach away from the robot, not one towards it, nor one from below or close to the base.
     """
     approach = hand.rotation[:, 2]
     inward = -float(approach[0])
-    if approach[2] > 0.25 or inward > 0.45:
+    wrist = hand.position - WRIST * approach
+    if approach[2] > 0.25 or inward > 0.45 or float(np.linalg.norm((wrist - base)[:2])) < CLOSEST:
         return float("inf")
     yaw = float(np.arctan2(-hand.rotation[0, 0], hand.rotation[1, 0]))  # of the closing axis from its rest along y
     return 6 * max(0.0, inward) + (4 * (abs(yaw) - 1.7) if abs(yaw) > 1.7 else 0.0)
@@ -224,10 +227,10 @@ def best(
         hand = frame.then(one.hand)
         back = Frame(hand.position - ABOVE * hand.rotation[:, 2], hand.rotation)
         cost = one.cost + 2.0 * hits(hand, obstacles) + 0.5 * hits(back, obstacles) + _buried(hand, anatomy.ground)
-        cost += awkward(hand)
+        cost += awkward(hand, anatomy.base)
         if goal is not None and (chosen is None or cost < chosen.cost):
             then = goal.then(one.hand)
-            cost += 1.5 * hits(then, around) + _buried(then, anatomy.ground) + awkward(then)
+            cost += 1.5 * hits(then, around) + _buried(then, anatomy.ground) + awkward(then, anatomy.base)
         if cost < (np.inf if chosen is None else chosen.cost):
             chosen = replace(one, cost=cost)
     return chosen

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts.control import CLOSED, OPENED, Command, turn_between
+from gym_grounding.experts.control import CLOSED, METRES, OPENED, Command, turn_between
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
 from gym_grounding.experts.skills._way import Relief, over
-from gym_grounding.experts.skills.grasp import LEANS, Grasp, best, candidates, near
+from gym_grounding.experts.skills.grasp import LEANS, Grasp, axes, best, candidates, near
 from gym_grounding.experts.skills.release import Destination, Release
 from gym_grounding.experts.world import OPEN, World
 
@@ -25,6 +25,12 @@ CLEAR = 0.05
 """Room between the hand, or what it holds, and what it passes over [m]."""
 BLOCKED = 25.0
 """A grasp that costs more than this is not tried: the hand would run into things."""
+GENTLE = 0.012
+"""Offset asked for in one step when something is laid down askew: it must not be pushed out of the fingers [m]."""
+PATIENCE = 30
+"""Steps that a thing gets to come to rest once it is let go."""
+STUCK = 6
+"""Steps without coming nearer after which a thing close to its place lies on something."""
 UPSET = 0.35
 """A thing that has turned by more since its grasp was chosen needs another one [rad]."""
 SLOW = 450
@@ -48,6 +54,8 @@ class Carrying:
         held: the thing in the hand's frame when it was taken; None before.
         failed: grasps that failed, in the thing's frame.
         spot: where the fingers close, shape (3,), world [m].
+        nearest: how near the thing has come to its place along the entry [m].
+        stuck: steps in which it has come no nearer.
     """
 
     phase: str
@@ -62,6 +70,8 @@ class Carrying:
     held: Frame | None = None
     failed: tuple[Frame, ...] = ()
     spot: Array | None = None
+    nearest: float = np.inf
+    stuck: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +136,8 @@ class Put:
             return self.again(world, memory, f"{self.thing} slipped out of the fingers")
         release, frame = memory.release, world.frame(self.thing)
         rotation = memory.grasp.rotation
+        if release.rotation is None and memory.stuck > 2 * STUCK:
+            rotation = axes(np.array([0.0, 1.0, 0.0]))  # the wrist may be at its end: any turn will do for the thing
         if release.rotation is not None:
             rotation = release.rotation @ memory.held.rotation.T
         goal = release.position - release.entry * memory.drop
@@ -137,7 +149,13 @@ class Put:
         lowest = float(world.cloud(self.thing)[:, 2].min())
         downward = release.entry[2] < -0.7
         sagging = max(0.0, (frame.position[2] + memory.bottom) - lowest) if downward else 0.0
-        if error < release.slack and turn < 0.15 and (along - sagging < 0.006 or self._resting(memory, world)):
+        # What hangs askew is set down flat: once over its place it is lowered as if it did not hang.
+        sagging *= float(np.clip((error - release.slack) / 0.01, 0, 1))
+        inside = error < 0.06 and along < release.depth + 0.03
+        memory = _watched(memory, along if inside else np.inf)
+        arrived = along - sagging < 0.006 and error < release.slack and turn < 0.15
+        laid = release.rotation is not None and memory.stuck > STUCK // 3 and memory.nearest < 0.04 and error < 0.03
+        if arrived or laid or (memory.stuck > STUCK and along < 0.025 and error < 0.02):
             return Step(Command(world.hand.position, rotation, OPENED), _to(memory, LET_GO), careful=True)
         aim = goal - release.entry * float(np.clip(1.5 * (error - 0.008), 0, release.depth))
         aim = aim - release.entry * min(0.05, 0.1 * turn)
@@ -145,7 +163,6 @@ class Put:
             aim = aim + np.array([0.0, 0.0, sagging - 0.01])
         else:
             aim = aim + 0.01 * release.entry
-        inside = error < 0.06 and along < release.depth + 0.03
         target = world.hand.position + aim - frame.position
         if not inside:
             before = goal - release.entry * release.depth
@@ -157,11 +174,8 @@ class Put:
             way = over(frame.position, np.array([*before[:2], max(before[2], height)]), height, 0.03)
             target = world.hand.position + way - frame.position
         careful = inside and along < 0.03
-        return Step(Command(target, rotation, CLOSED), memory, careful=careful)
-
-    def _resting(self, memory: Carrying, world: World) -> bool:
-        """Whether the thing has stopped on something on its way down."""
-        return memory.since > 60 and self.destination.reached(world, self.thing)
+        gently = inside and release.rotation is not None
+        return Step(Command(target, rotation, CLOSED, reach=GENTLE if gently else METRES), memory, careful=careful)
 
     def _breadth(self, world: World) -> float:
         cloud = world.cloud(self.thing)[:, :2]
@@ -174,7 +188,9 @@ class Put:
             back = -release.entry
         target = hand.position + 0.04 * back + np.array([0.0, 0.0, 0.01])
         clear = off(world, self.thing)
-        if clear or memory.since > 30:
+        if clear and not self.destination.reached(world, self.thing) and memory.since < PATIENCE:
+            return Step(Command(hand.position, hand.rotation, OPENED), memory)  # it may still be sliding into place
+        if clear or memory.since > PATIENCE:
             status = DONE if self.destination.reached(world, self.thing) else FAILED
             reason = "" if status == DONE else f"{self.thing} did not stay where it was put"
             return Step(Command(target, hand.rotation, OPENED), memory, status, reason)
@@ -224,6 +240,12 @@ def _drops(release: Release | None) -> tuple[float, ...]:
         return (0.0,)
     most = max(release.free, 0.75 * release.depth if release.entry[2] < -0.7 and release.depth > 0.08 else 0.0)
     return (0.0,) if most <= 0.01 else (0.0, most / 3, 2 * most / 3, most)
+
+
+def _watched(memory: Carrying, along: float) -> Carrying:
+    if along < memory.nearest - 0.001:
+        return replace(memory, nearest=along, stuck=0)
+    return replace(memory, stuck=memory.stuck + 1 if np.isfinite(along) else 0)
 
 
 def _alike(one: Grasp, failed: tuple[Frame, ...]) -> bool:
@@ -306,4 +328,4 @@ def _in_hand(world: World, thing: str) -> Frame:
 
 
 def _to(memory: Carrying, phase: str) -> Carrying:
-    return replace(memory, phase=phase, since=0)
+    return replace(memory, phase=phase, since=0, nearest=np.inf, stuck=0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gym_grounding.manifest import Manifest
+from gym_grounding import manifest as manifests
+from gym_grounding.manifest import NOT_SHOWN, Manifest
 from gym_grounding.types import SLOTS, TIERS, Absent, Slots, Task, Variant
 from gym_grounding.variants._pictures import Picture, encoded
 from gym_grounding.variants.coverage import CONDITIONS, Cell, cells
@@ -15,6 +16,8 @@ from gym_grounding.variants.show import about, describe
 
 STATES = (("held", "instructions", True), ("empty", "empty cells", True), ("refused", "refused sentences", False))
 """(state of a row, its label, whether it is shown at first)."""
+BADGES = {NOT_SHOWN: "not shown reachable", "transient": "transient", "trivial": "trivial"}
+"""What sets a goal apart -> its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Row:
         anchor: id of the line, or None.
         regions: names of the added regions that its goal names.
         evidence: sentences shown on demand.
+        standing: what the oracle showed of its goal, where that sets it apart; see ``manifest.standing``.
     """
 
     state: str
@@ -44,6 +48,7 @@ class Row:
     anchor: str | None = None
     regions: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    standing: str | None = None
 
 
 def suite_page(manifest: Manifest, suite: str, tasks: Sequence[Task], pictures: Mapping[str, Picture]) -> str:
@@ -103,6 +108,8 @@ def _held(manifest: Manifest, variant: Variant) -> Row:
     asks += [text(line) for line in (_lacks(variant), *_start(variant), variant.tier_reason) if line]
     sentence = marked(variant.instruction, new) if variant.instruction else "<em>the empty instruction</em>"
     words = [variant.id, variant.instruction, goal.id if goal else "", variant.kind, variant.tier_reason]
+    standing = manifests.standing(variant)
+    apart = standing if standing in BADGES else None
     return Row(
         state="held",
         condition=variant.condition,
@@ -111,10 +118,11 @@ def _held(manifest: Manifest, variant: Variant) -> Row:
         label=variant.slot or f"{variant.number} {variant.kind.replace('_', ' ')}".rstrip(),
         sentence=sentence,
         aside=" · ".join(asks),
-        words=" ".join([*words, _lacks(variant)]),
+        words=" ".join([*words, _lacks(variant), BADGES.get(apart or "", "")]),
         anchor=variant.id,
         regions=tuple(region.name for region in goal.regions) if goal else (),
         evidence=found.evidence,
+        standing=apart,
     )
 
 
@@ -263,6 +271,8 @@ def _line(row: Row) -> str:
     )
     label = f'<a href="#{text(row.anchor)}">{text(row.label)}</a>' if row.anchor else text(row.label)
     tier = f' <span class="tier {text(row.tier)}">{text(row.tier)}</span>' if row.tier else ""
+    if row.standing:
+        tier += f' <span class="tier {row.standing}">{BADGES[row.standing]}</span>'
     aside = f'<p class="aside">{row.aside}</p>' if row.aside else ""
     if row.evidence:
         items = "".join(f"<li>{text(line)}</li>" for line in row.evidence)

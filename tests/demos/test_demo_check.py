@@ -1,0 +1,199 @@
+"""Checking demonstration files: every problem by name, and what a replay shows."""
+
+import numpy as np
+import pytest
+from demos import fake_arm
+from demos.test_demo_read import attribute, drop, put
+
+from gym_grounding.demos.check import problems, replays
+from gym_grounding.demos.make import make
+
+
+def shown(path, arm, task=None, limit=None):
+    """Replays of a file in scenes of the fake arm."""
+    return list(replays(lambda task: fake_arm.FakeScene(fake_arm_settings()), arm, path, task, limit))
+
+
+def fake_arm_settings():
+    from gym_grounding.types import SceneSettings
+
+    return SceneSettings(observation="state")
+
+
+def changed(name, change, group="demo_1"):
+    """Rewrite a dataset."""
+
+    def spoil(data):
+        rows = data[group][name][()]
+        data[group][name][...] = change(rows)
+
+    return spoil
+
+
+def bent(rows):
+    rows[2, 1] += 0.1
+    return rows
+
+
+def long(rows):
+    rows[2, 1] = 1.5
+    return rows
+
+
+def test_a_sound_file_has_no_problems(sound, tmp_path):
+    assert problems(sound) == []
+    assert problems(make(fake_arm.order(tmp_path, per_task=1, pictures=True, noise="full"))[0].path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (drop("demo_1/actions"), ["demo_1: no dataset 'actions' in the demonstration"]),
+        (drop("demo_1/obs/ee_pos"), ["demo_1: no dataset 'ee_pos' in obs"]),
+        (drop("demo_1/dones"), ["demo_1: no dataset 'dones' in the demonstration"]),
+        (put("demo_1/robot_states", np.zeros((3, 9))), ["demo_1: robot_states has 3 rows, actions has "]),
+        (changed("actions", long), ["demo_1: actions has values up to 1.5, expected -1 to 1"]),
+        (changed("clean_actions", long), ["demo_1: clean_actions has values up to 1.5, expected -1 to 1"]),
+        (changed("rewards", lambda rows: 0 * rows), ["demo_1: rewards is not 0 with a 1 in the last row"]),
+        (changed("dones", lambda rows: rows[::-1]), ["demo_1: dones is not 0 with a 1 in the last row"]),
+        (
+            changed("obs/ee_pos", bent),
+            ["obs/ee_states and obs/ee_pos disagree by up to 0.1", "robot_states and obs/ee_pos disagree by up to 0.1"],
+        ),
+        (
+            changed("obs/ee_ori", bent),
+            ["obs/ee_states and obs/ee_ori disagree by up to 0.1", "robot_states and obs/ee_ori disagree by up to 0.1"],
+        ),
+        (changed("obs/gripper_states", bent), ["robot_states and obs/gripper_states disagree by up to 0.1"]),
+        (attribute("num_samples", 3), ["demo_1: attribute 'num_samples' is 3, actions has "]),
+        (attribute("length", 3), ["demo_1: attribute 'length' is 3, actions has "]),
+        (attribute("init_state", np.zeros(16)), ["demo_1: attribute 'init_state' is not the first row of states"]),
+        (attribute("init_state", "no"), ["attribute 'init_state' holds NaN, an infinity or no numbers"]),
+        (lambda data: data["demo_1"].attrs.pop("model_file"), ["demo_1: no attribute 'model_file' that is text"]),
+        (lambda data: data["demo_1"].attrs.pop("num_samples"), ["demo_1: no attribute 'num_samples'"]),
+        (lambda data: data.attrs.update({"num_demos": 7}), ["data: attribute num_demos is 7, there are 4 demonst"]),
+        (lambda data: data.attrs.update({"total": 7}), ["data: attribute total is 7, there are "]),
+        (lambda data: data.attrs.pop("problem_info"), ["data: no attribute 'problem_info' that is text"]),
+        (lambda data: data.move("demo_1", "demo_9"), ["data: 'demo_9' is no demo_0 to demo_3"]),
+        (lambda data: [data.pop(name) for name in list(data)], ["data: holds no demonstration", "num_demos", "total"]),
+        (
+            lambda data: (data["demo_1"].__delitem__("observations"), data["demo_1"].create_dataset("observations", (), "f8")),
+            [],
+        ),
+        (put("demo_1/observations/cup_1_pos", np.zeros((1, 3))), ["cup_1_pos has 1 rows, actions has "]),
+    ],
+)
+def test_every_problem_is_named_and_no_other(spoiled, change, expected):
+    path = spoiled(change)
+    found = problems(path)
+    assert len(found) == len(expected), found
+    for line, words in zip(found, expected, strict=True):
+        assert words in line
+        assert line.startswith(str(path))
+
+
+def test_several_problems_are_all_named(spoiled):
+    def change(data):
+        del data["demo_0/obs/ee_pos"]
+        del data["demo_2/states"]
+        data["demo_3"].attrs["num_samples"] = 0
+
+    assert [line.split(": ")[1] for line in problems(spoiled(change))] == ["demo_0", "demo_2", "demo_3"]
+
+
+def test_observations_from_before_their_action_are_noticed(spoiled):
+    def early(data):
+        demo = data["demo_1"]
+        demo["obs/joint_states"][...] = demo["states"][:, 1:8]
+
+    (line,) = problems(spoiled(early))
+    assert "obs/joint_states has rows from before their action; LIBERO's are from after it" in line
+
+
+def test_demonstrations_of_different_scenes_are_noticed(spoiled):
+    def change(data):
+        states = data["demo_1/states"][()]
+        del data["demo_1/states"]
+        data["demo_1/states"] = states[:, :-1]
+        data["demo_1"].attrs["init_state"] = states[0, :-1]
+
+    (line,) = problems(spoiled(change))
+    assert "rows of states have different lengths [15, 16]" in line
+
+
+def test_pictures_of_one_camera_alone_are_noticed(tmp_path):
+    import h5py
+
+    path = make(fake_arm.order(tmp_path, per_task=1, pictures=True))[0].path
+    with h5py.File(path, "r+") as file:
+        del file["data/demo_0/obs/eye_in_hand_rgb"]
+    (line,) = problems(path)
+    assert line.endswith("demo_0: has the pictures of one camera, not of both")
+
+
+def test_files_that_are_none_are_one_problem(tmp_path):
+    (tmp_path / "text.hdf5").write_text("hello")
+    (line,) = problems(tmp_path / "text.hdf5")
+    assert line.startswith(f"{tmp_path / 'text.hdf5'}: no readable HDF5 file")
+
+
+@pytest.mark.parametrize("settings", [{}, {"noise": "full"}, {"starts": "stored", "noise": "mild"}])
+def test_what_was_made_here_replays_to_the_last_bit(tmp_path, arm, settings):
+    path = make(fake_arm.order(tmp_path, per_task=3, attempts=40, **settings))[0].path
+    found = shown(path, arm)
+    assert [one.name for one in found] == ["demo_0", "demo_1", "demo_2"]
+    assert all(one.exact and one.equal and one.reached and one.held_at_end for one in found)
+
+
+def test_changed_actions_and_states_show_in_the_replay(spoiled, arm):
+    def actions(data):
+        data["demo_1/actions"][0, 0] = -1.0
+        data["demo_1/actions"][1, 0] = -1.0
+
+    found = shown(spoiled(actions), arm)
+    assert [one.equal for one in found] == [True, False, True, True]
+    assert found[1].positions > 0.01
+    assert (found[1].reached, found[1].held_at_end) == (False, False)
+    states = shown(spoiled(changed("states", lambda rows: rows + [0.0] * 13 + [0.25] * 3)), arm)[1]
+    assert (states.positions, states.velocities, states.reached) == (0.0, pytest.approx(0.25), True)
+
+
+def test_files_without_a_start_are_replayed_from_their_first_row(spoiled, arm):
+    def foreign(data):
+        for name in data:
+            for key in ("start_state", "seed", "settle_steps"):
+                del data[name].attrs[key]
+
+    found = shown(spoiled(foreign), arm)
+    assert not any(one.exact for one in found)
+    assert all(one.equal and one.reached for one in found)
+    assert len(shown(spoiled(foreign), arm, limit=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (attribute("model_file", "<mujoco"), "demo_1: model_file: the model is no XML"),
+        (attribute("model_file", "<mujoco/>"), "demo_1: model_file: the model has no body 'box_1_main'"),
+        (
+            attribute("model_file", '<mujoco><body name="box_1_main" pos="1 2"/></mujoco>'),
+            "demo_1: model_file: the model's body 'box_1_main' has no pose of seven numbers",
+        ),
+        (put("demo_1/states", np.zeros((9, 4))), "demo_1: states has "),
+        (attribute("start_state", np.zeros(3)), "demo_1: states: another scene"),
+        (attribute("seed", -1), "demo_1: attribute 'seed' is -1.0, expected 0 to 4294967295"),
+        (attribute("settle_steps", 10**9), "demo_1: attribute 'settle_steps' is 1000000000.0, expected 0 to 1000"),
+        (attribute("settle_steps", 0.5), "demo_1: attribute 'settle_steps' is 0.5"),
+        (attribute("seed", [1, 2]), "demo_1: attribute 'seed' is [1. 2.]"),
+    ],
+)
+def test_models_and_states_of_other_scenes_stop_one_replay_only(spoiled, arm, change, message):
+    found = shown(spoiled(change), arm)
+    assert [isinstance(one, str) for one in found] == [False, True, False, False]
+    assert message in found[1]
+
+
+def test_a_file_of_no_task_is_told(spoiled, arm):
+    path = spoiled(lambda data: data.attrs.update({"problem_info": '{"language_instruction": "sing"}'}))
+    (line,) = shown(path, arm)
+    assert "'sing' is that of no task" in line
