@@ -54,11 +54,12 @@ def quoted(page):
 
 
 def test_the_pages_are_there():
-    assert set(PAGES) >= {"instructions.md", "own_variants.md"}
+    assert set(PAGES) >= {"instructions.md", "oracle.md", "own_variants.md"}
     assert {command for _, command in PARTS} == {
         "python benchmarks/paraphrase_audit.py",
         "gym-grounding variants reasons --markdown",
         "gym-grounding variants coverage --markdown",
+        "gym-grounding variants reached --markdown",
     }
 
 
@@ -171,6 +172,19 @@ def test_numbers_in_the_text_are_those_of_the_code():
     tasks = len({cell.task for cell in cells})
     assert f"Each LIBERO task has {len(cells) // tasks} places" in page
     assert len(SLOTS) == 5
+
+
+def test_numbers_about_the_oracle_are_those_of_the_code():
+    from gym_grounding.experts.trial import REST, TOUCH
+    from gym_grounding.variants import certify
+
+    page = " ".join(handwritten(PAGES["oracle.md"]).split())
+    assert f"still held for {REST} control steps" in page
+    assert f"came true within {certify.STILL} steps" in page
+    assert f"no joint had moved by {TOUCH} m or rad" in page
+    (default,) = (one.default for one in variants.commands["certify"].params if one.name == "init_states")
+    assert default == "0:10"
+    assert "from ten initial states" in page
 
 
 def test_kinds_and_controls_of_the_page_are_those_of_the_code():

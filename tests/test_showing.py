@@ -11,12 +11,13 @@ from gym_grounding import cli
 from gym_grounding.adapters.toy import ToyScene
 from gym_grounding.errors import MissingRenderer, PolicyError
 from gym_grounding.plan import Plan
-from gym_grounding.policy import PolicySource
+from gym_grounding.policy import PolicySource, load_policy
 from gym_grounding.records import Cell
 from gym_grounding.rollout import run_cells
 from gym_grounding.showing import AFTER, Episode, Moment, show
 from gym_grounding.showing._caption import COLOURS, FAINT, OTHER, PAPER, Caption
 from gym_grounding.testing import TOY_REGISTRY
+from gym_grounding.testing.fakes import RecordingPolicy
 from gym_grounding.types import SceneSettings
 
 STATE = SceneSettings("state", 64, "raw", 2)
@@ -126,11 +127,13 @@ def test_force_replaces(tmp_path):
 
 
 def test_the_episode_is_that_of_evaluate(toy):
-    """Seed, stage and actions: the random policy would show any difference."""
+    """Text, seed and goals."""
     for variant, seed in (("Toy-T0-Original", 0), ("Toy-T3-CollisionAttribute1", 2)):
         plan = Plan.make("Toy", registry=TOY_REGISTRY, init_states=[1], seeds=[seed], horizon=30, settings=STATE)
-        (record,) = run_cells(PolicySource("random").get(0, 0, TOY_REGISTRY), [Cell(5, variant, 1, seed)], plan, toy)
-        moments = played(toy, variant, "random", init_state=1, seed=seed, horizon=30)
+        policy = RecordingPolicy(load_policy("random", registry=TOY_REGISTRY))
+        (record,) = run_cells(policy, [Cell(5, variant, 1, seed)], plan, toy)
+        moments = played(toy, variant, policy, init_state=1, seed=seed, horizon=30)
+        assert policy.heard == [(record.instruction, record.episode_seed)] * 2
         assert (moments[-1].step, moments[-1].first) == (record.steps, record.first_held)
         settings = SceneSettings("pixels", 64, "upright", 2)
         drawn = played(toy, variant, "random", init_state=1, seed=seed, horizon=30, settings=settings)

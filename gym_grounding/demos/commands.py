@@ -116,9 +116,10 @@ def make(
 
 def _line(made: Made) -> str:
     lengths = made.lengths
-    how = f"{made.attempts} attempts" if made.attempts else "there already"
+    how = _counted(made.attempts, "attempt") if made.attempts else "there already"
     spread = f"{min(lengths)} to {max(lengths)} rows, median {statistics.median(lengths):g}"
-    return f"{made.path}: {made.task}, {len(lengths)} demonstrations ({how}), {spread}, {made.size / 1e6:.1f} MB"
+    found = f"{_counted(len(lengths), 'demonstration')} ({how}), {spread}, {made.size / 1e6:.1f} MB"
+    return f"{made.path}: {made.task}, {found}"
 
 
 def _warn_of_full_disk(out: Path, size: int) -> None:
@@ -177,7 +178,7 @@ def _replayed(manifest: Manifest, path: Path, task: str | None, limit: int | Non
         name = file.task(manifest, task).id
         number = count if limit is None else min(limit, count)
     if not number:
-        click.echo(f"{path}: {name}, {count} demonstrations, no problems")
+        click.echo(f"{path}: {name}, {_counted(count, 'demonstration')}, no problems")
         return 0
     with _Scenes(manifest) as scenes:
         found = list(_shown(replays(scenes.of, manifest, path, task, limit), number, "demo"))
@@ -188,8 +189,12 @@ def _replayed(manifest: Manifest, path: Path, task: str | None, limit: int | Non
     wrong = [one for one in played if one.exact and not (one.equal and one.held_at_end)]
     for one in wrong:
         click.echo(f"{path}: {one.name}: played again, {_fault(one)}")
-    click.echo(f"{path}: {name}, {count} demonstrations, no problems; {_difference(played)}")
+    click.echo(f"{path}: {name}, {_counted(count, 'demonstration')}, no problems; {_difference(played)}")
     return len(wrong) + len(found) - len(played)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _fault(one: Replay) -> str:

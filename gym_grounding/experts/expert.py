@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Anatomy
 from gym_grounding.errors import NoPlan
@@ -23,6 +24,12 @@ PATIENCE = 3
 """How often one deed may be given up before the expert gives up."""
 DEEDS = 16
 """How many deeds an episode may take; more means that one undoes the other."""
+HOME = np.array([0.42, 0.0, 0.28])
+"""Where the hand is at the start of an episode, from the robot's base [m]."""
+WANTS, RESTS = 0.7, 0.002
+"""A hand that is asked to move by more than the first (of 5 cm) and moves less than the second [m] is blocked."""
+BLOCKED, FREEING = 10, 16
+"""Steps after which a blocked arm draws back, and for how many it does."""
 
 Array = NDArray[np.float64]
 
@@ -40,6 +47,9 @@ class Memory:
         deed: the present deed, None before the first and between two.
         own: the deed's own memory.
         tired: deed -> how often it was given up.
+        last: the hand's position at the observation before, shape (3,), world [m]; None at first.
+        blocked: steps in which the hand wanted to move and did not.
+        freeing: steps that the arm still takes to draw back to where its joints have room.
     """
 
     plan: tuple[str, ...] = ()
@@ -50,6 +60,9 @@ class Memory:
     deed: Skill | None = None
     own: Any = None
     tired: Mapping[Skill, int] = field(default_factory=dict)
+    last: Array | None = None
+    blocked: int = 0
+    freeing: int = 0
 
 
 class Expert:
@@ -80,13 +93,16 @@ class Expert:
         lasting = memory.deed is not None and getattr(memory.deed, "lasting", False)
         if memory.problem or (memory.finished and not lasting):
             return _still(world), memory
+        if memory.freeing > 0:
+            return _drawn_back(world, memory)
         try:
             step, memory = self._advance(world, memory)
         except NoPlan as problem:
             return _still(world), replace(memory, deed=None, own=None, problem=str(problem), careful=False)
         if step is None:
             return _still(world), replace(memory, finished=True, careful=False)
-        return action(step.command, world.hand), memory
+        asked = action(step.command, world.hand)
+        return asked, _watched(memory, world, asked)
 
     def answer(self, observation: Mapping[str, NDArray[Any]]) -> Array:
         """What it does on the way, by one observation alone, shape (7,); see ``act``."""
@@ -134,6 +150,27 @@ class Expert:
         """Give the deed up for now, and first take aside what stops it."""
         memory = self._given_up(memory, str(problem))
         return self._begun(memory, planner.cleared(problem, world)) if problem.blocker else memory
+
+
+def _watched(memory: Memory, world: World, asked: Array) -> Memory:
+    """Counts steps without motion; an arm at the end of its joints draws back."""
+    now = world.hand.position
+    wants = float(np.linalg.norm(asked[:3])) > WANTS
+    rests = memory.last is not None and float(np.linalg.norm(now - memory.last)) < RESTS
+    blocked = memory.blocked + 1 if wants and rests else 0
+    if blocked >= BLOCKED:
+        return replace(memory, last=now, blocked=0, freeing=FREEING)
+    return replace(memory, last=now, blocked=blocked)
+
+
+def _drawn_back(world: World, memory: Memory) -> tuple[Array, Memory]:
+    """The hand goes towards its rest before the robot and takes whatever turn the joints give it."""
+    home = world.anatomy.base + HOME
+    home[2] = max(home[2], float(world.hand.position[2]))
+    # A turn of exactly nothing would keep the controller's old one; see LIBERO's OSC_POSE.
+    turned = Rotation.from_rotvec([0.0, 0.0, 1e-3]).as_matrix() @ world.hand.rotation
+    asked = action(Command(home, turned, AS_IS), world.hand)
+    return asked, replace(memory, freeing=memory.freeing - 1, last=world.hand.position, careful=False)
 
 
 def _still(world: World) -> Array:

@@ -18,7 +18,6 @@ from gym_grounding.experts.skills import (
     Hold,
     OpenDoor,
     PullDrawer,
-    Push,
     Put,
     ShutDoor,
     ShutDrawer,
@@ -27,11 +26,6 @@ from gym_grounding.experts.skills import (
 )
 from gym_grounding.experts.world import World
 from gym_grounding.types import Goal, Predicate
-
-FLAT = 0.03
-"""A thing lower than this, and broader than twice this, is pushed over a surface rather than picked up [m]."""
-WAYS = 2
-"""A thing that was pushed in vain this often is picked up instead."""
 
 
 def next_deed(goal: Goal, world: World, tired: Mapping[Skill, int]) -> Skill | None:
@@ -49,8 +43,6 @@ def next_deed(goal: Goal, world: World, tired: Mapping[Skill, int]) -> Skill | N
         return None
     brief = [deed for deed in pending if not isinstance(deed, Hold)]
     chosen = min(brief or pending, key=lambda deed: tired.get(deed, 0))
-    if isinstance(chosen, Push) and tired.get(chosen, 0) >= WAYS:
-        chosen = Put(chosen.thing, chosen.destination)
     return _opened(chosen, world) or chosen
 
 
@@ -121,9 +113,7 @@ def _articulated(carrier: Carrier, opening: bool, world: World) -> Skill:
 
 def _placing(literal: Predicate, world: World) -> Skill:
     thing, target = literal.args
-    destination = _destination(literal, target, world)
-    flat = isinstance(destination, destinations.OnZone) and _is_flat(thing, world)
-    return Push(thing, destination) if flat else Put(thing, destination)
+    return Put(thing, _destination(literal, target, world))
 
 
 def _destination(literal: Predicate, target: str, world: World) -> Destination:
@@ -134,13 +124,6 @@ def _destination(literal: Predicate, target: str, world: World) -> Destination:
     if literal.name == "in":
         return destinations.InSpot(target)
     return destinations.OnSpot(target) if world.spot(target).parent else destinations.OnZone(target)
-
-
-def _is_flat(thing: str, world: World) -> bool:
-    cloud = world.cloud(thing)
-    breadth, depth, height = cloud.max(axis=0) - cloud.min(axis=0)
-    lying = float(cloud[:, 2].min()) - world.anatomy.ground < FLAT
-    return bool(height < FLAT and min(breadth, depth) > 2 * FLAT and lying)
 
 
 def _opened(deed: Skill, world: World) -> Skill | None:

@@ -9,9 +9,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from gym_grounding.errors import UnknownName
-from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Quantity, Scope, Value
+from gym_grounding.metrics._base import APART, Curve, Evidence, Measurement, Metric, Quantity, Scope, Value
 
-__all__ = ["Curve", "Evidence", "Measurement", "Metric", "Quantity", "Scope", "Value", "get", "measure", "names"]
+__all__ = [
+    "APART",
+    "Curve",
+    "Evidence",
+    "Measurement",
+    "Metric",
+    "Quantity",
+    "Scope",
+    "Value",
+    "get",
+    "measure",
+    "names",
+]
 
 
 def names() -> tuple[str, ...]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gym_grounding.manifest import NOT_MEASURED, NOT_SHOWN, STANDINGS
 from gym_grounding.records import EpisodeRecord, ProbeRecord
 from gym_grounding.types import SLOTS, TIERS
 
 READINGS = ("own", "ever", "end")
 """How a goal counts as reached: as the variant's row says (``own``), at some step (``ever``), after the last one
 (``end``)."""
+
+APART = (NOT_SHOWN, NOT_MEASURED)
+"""Goals that stand apart where a registry certifies others: from what does not reach them nothing follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Scope:
         threshold: distance of the hand [m] (action initiation only).
         trained: whether the instructed goal is the original goal of another task of the scene.
         against: the second quantity of a correlation.
+        reach: what an oracle showed of the goals counted (``manifest.STANDINGS``). Without it those count that it was
+            shown to reach, where the registry says so; otherwise all.
     """
 
     condition: str | None = None
@@ -70,6 +76,7 @@ class Scope:
     threshold: float | None = None
     trained: bool | None = None
     against: str | None = None
+    reach: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,8 @@ class Evidence:
         curves: learning curves, where a learner stored them.
         trained: variant -> the task of the same scene whose original goal is this variant's instructed goal.
         instruction_of: swap -> the task whose canonical instruction it carries.
+        reach: variant with a goal of its own -> what an oracle showed of it (``manifest.standing``); empty where
+            the registry certifies none of them.
     """
 
     method: str
@@ -124,6 +133,7 @@ class Evidence:
     curves: tuple[Curve, ...] = ()
     trained: Mapping[str, str] = field(default_factory=dict)
     instruction_of: Mapping[str, str] = field(default_factory=dict)
+    reach: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def final_stage(self) -> int:
@@ -139,6 +149,21 @@ class Evidence:
             and (stage is None or episode.stage == stage)
             and (tier is None or episode.tier == tier)
         )
+
+    def counts(self, variant: str) -> bool:
+        """Whether a variant counts where nothing else is said: its goal is not one that stands apart."""
+        return self.reach.get(variant) not in APART
+
+    def counted(self, episodes: Iterable[EpisodeRecord]) -> tuple[EpisodeRecord, ...]:
+        """Episodes of the variants that count; all where the registry certifies nothing."""
+        return tuple(episode for episode in episodes if self.counts(episode.variant))
+
+    def by_reach(self, episodes: Sequence[EpisodeRecord]) -> Iterable[tuple[str, tuple[EpisodeRecord, ...]]]:
+        """What an oracle showed of goals, with the episodes that ask for such goals; standings without any left out."""
+        for standing in STANDINGS:
+            own = tuple(episode for episode in episodes if self.reach.get(episode.variant) == standing)
+            if own:
+                yield standing, own
 
     def stages_of(self, condition: str) -> tuple[int, ...]:
         """Stages at which the condition has episodes, and always the final one."""

@@ -9,6 +9,8 @@ of the other, which asks for what is so already, it is said how often the change
 Controls are evaluated where a plan names them and only then reported. A *canonical goal* is the original goal of any
 task that shares the scene; an instructed goal that is one counts. Goals count when they held after at least one control
 step. An episode whose original goal already held right after settling is void for the original and the canonical goals.
+Where the registry certifies what an oracle reached, swaps and reverse texts whose goal it was not shown to reach are
+given apart.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ def normalised_swap(evidence: Evidence) -> Value:
 
 
 def _beside(evidence: Evidence) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
-    swaps = [one for one in evidence.select("swap", evidence.final_stage) if not unscored(one)]
+    found = evidence.counted(evidence.select("swap", evidence.final_stage))
+    swaps = [one for one in found if not unscored(one)]
     return goal_switch.beside_own_text(evidence, swaps, reached_goal, evidence.instruction_of)
 
 
@@ -123,7 +126,10 @@ def part_of(episode: EpisodeRecord) -> str | None:
 
 def _rates(evidence: Evidence, scope: Scope, episodes: Sequence[EpisodeRecord]) -> Iterator[Measurement]:
     condition = str(scope.condition)
-    nothing = f"no {condition} episode at stage {scope.stage}"
+    shown = (
+        " whose goal is shown reachable" if evidence.reach and conditions.get(condition).scored_by == "target" else ""
+    )
+    nothing = f"no {condition} episode at stage {scope.stage}{shown}"
     scored = [one for one in episodes if part_of(one) != MET]
     if conditions.get(condition).scored_by is None:
         value = Value(None, reason="no goal scores it")
@@ -150,13 +156,15 @@ def _compute(evidence: Evidence) -> Iterator[Measurement]:
         if condition not in evidence.conditions and not evidence.select(condition):
             continue
         for stage in evidence.stages_of(condition):
-            episodes = evidence.select(condition, stage)
+            episodes = evidence.counted(evidence.select(condition, stage))
             whole = Scope(condition=condition, stage=stage)
             yield from _rates(evidence, whole, episodes)
             for kind in PARTS.get(condition, {}).values():
                 part = tuple(one for one in episodes if part_of(one) == kind)
                 yield from _rates(evidence, replace(whole, kind=kind), part)
         final = Scope(condition=condition, stage=evidence.final_stage)
+        for standing, of_standing in evidence.by_reach(evidence.select(condition, evidence.final_stage)):
+            yield from _rates(evidence, replace(final, reach=standing), of_standing)
         for variant, of_variant in by_variant(evidence.select(condition, evidence.final_stage)):
             yield from _rates(evidence, replace(final, task=of_variant[0].task, variant=variant), of_variant)
         if condition == "swap":

@@ -1,9 +1,9 @@
 """Do cheap action-level diagnostics predict what happens in rollouts? Rank correlations over method x task pairs.
 
 One point per (method, task): both diagnostics are averaged over variants (equal within the task) and seeds, at the
-last planned stage, from variants of one condition and tier. Contrast outcomes use the reading ``own``, collisions
-``ever``. Points of one method or one task are not independent, and the interval ignores that. Source: arXiv 2610.00542,
-Table III.
+last planned stage, from variants of one condition and tier; where the registry certifies what an oracle reached, from
+contrasts whose goal it was shown to reach. Contrast outcomes use the reading ``own``, collisions ``ever``. Points of
+one method or one task are not independent, and the interval ignores that. Source: arXiv 2610.00542, Table III.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _share(
     holds: Callable[[EpisodeRecord], bool],
     is_void: Callable[[EpisodeRecord], bool] = lambda episode: False,
 ) -> Points:
-    episodes = evidence.select(condition, evidence.final_stage, tier)
+    episodes = evidence.counted(evidence.select(condition, evidence.final_stage, tier))
     return over_tasks(outcomes((one for one in episodes if not is_void(one)), holds))
 
 
@@ -113,7 +113,7 @@ def action_points(evidence: Evidence, condition: str, tier: str | None, name: st
     """An action-level diagnostic of a condition: task -> value."""
     measure, usable, _ = action.MEASURES[name]
     probes = action.at_final(evidence, condition, tier)
-    return over_tasks(probed([probe for probe in probes if usable(probe)], measure))
+    return over_tasks(probed([probe for probe in probes if usable(probe) and evidence.counts(probe.variant)], measure))
 
 
 def _value(pairs: Sequence[tuple[float, float]], rng: np.random.Generator, methods: int, tasks: int) -> Value:

@@ -7,6 +7,11 @@ must hold after the last step). Goal switch and persistence use the same four ou
 both, neither - which add up to 1. The tiers ``strict`` and ``permissive`` are never pooled. An episode in which either
 goal already held right after settling is void for the whole family. Only where another task of the scene trained the
 instructed goal does a failure speak of language rather than of an unseen skill, so these variants are also given apart.
+
+A goal that nobody can reach says nothing of language. Where the registry certifies what an oracle reached, only
+contrasts count whose goal it was shown to reach from some initial state; the others are given apart, and so are, among
+those that count, goals that stay (stable), that hold for a moment only (transient) and that a touch makes true
+(trivial).
 """
 
 from __future__ import annotations
@@ -81,7 +86,8 @@ def normalised_switch(evidence: Evidence, tier: str) -> Value:
     under the changed word what it does when trained for it; above 1 is possible. None where the divisor is 0. Reading
     ``own``. Source: a choice of this suite.
     """
-    contrasts = [one for one in evidence.select("contrast", evidence.final_stage, tier) if not either_void(one)]
+    found = evidence.counted(evidence.select("contrast", evidence.final_stage, tier))
+    contrasts = [one for one in found if not either_void(one)]
     above, below = beside_own_text(evidence, contrasts, switched, evidence.trained)
     if not above:
         return Value(None, reason="no contrast episode whose goal another evaluated task trained")
@@ -135,7 +141,8 @@ INDICATORS: dict[str, Callable[[EpisodeRecord, str], bool]] = {
 
 
 def _rates(evidence: Evidence, scope: Scope, episodes: Sequence[EpisodeRecord]) -> Iterator[Measurement]:
-    nothing = "the plan has no contrasts" if "contrast" not in evidence.conditions else "no contrast episode"
+    shown = " whose goal is shown reachable" if evidence.reach else ""
+    nothing = f"no contrast episode{shown}" if "contrast" in evidence.conditions else "the plan has no contrasts"
     judged = scope.judged or "own"
     for name, holds in INDICATORS.items():
         value = rate(episodes, reading(holds, judged), either_void, nothing)
@@ -145,7 +152,7 @@ def _rates(evidence: Evidence, scope: Scope, episodes: Sequence[EpisodeRecord]) 
 def _compute(evidence: Evidence) -> Iterator[Measurement]:
     for tier in evidence.tiers_of("contrast"):
         for stage in evidence.stages_of("contrast"):
-            episodes = evidence.select("contrast", stage, tier)
+            episodes = evidence.counted(evidence.select("contrast", stage, tier))
             for slot, of_slot in by_slot(episodes):
                 for judged in READINGS:
                     scope = Scope(condition="contrast", tier=tier, stage=stage, slot=slot, judged=judged)
@@ -154,13 +161,15 @@ def _compute(evidence: Evidence) -> Iterator[Measurement]:
 
 
 def _final_details(evidence: Evidence, tier: str) -> Iterator[Measurement]:
-    """The last stage once more: by whether the goal was trained, and by variant."""
+    """The last stage once more: by whether the goal was trained, by what an oracle showed of it, and by variant."""
     whole = Scope(condition="contrast", tier=tier, stage=evidence.final_stage, judged="own")
     episodes = evidence.select("contrast", evidence.final_stage, tier)
     if evidence.trained:
         for trained in (True, False):
-            part = tuple(one for one in episodes if (one.variant in evidence.trained) is trained)
+            part = tuple(one for one in evidence.counted(episodes) if (one.variant in evidence.trained) is trained)
             yield from _rates(evidence, replace(whole, trained=trained), part)
+    for standing, part in evidence.by_reach(episodes):
+        yield from _rates(evidence, replace(whole, reach=standing), part)
     scope = replace(whole, trained=True)
     yield Measurement(evidence.method, "normalised_goal_switch", scope, normalised_switch(evidence, tier))
     for variant, of_variant in by_variant(episodes):

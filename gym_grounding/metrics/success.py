@@ -5,7 +5,8 @@ noisy texts, the instructed goal for contrasts, swaps and the reverse texts that
 negated and the other reverse texts are never scored. LIBERO's own predicates decide; they can hold in mid-air (a region
 of the work surface asks for no contact), which is kept for comparability, so the final state is reported beside them.
 Missing and failed-to-run episodes are no failures; void ones (the goal already held right after settling) are left out
-and counted.
+and counted. Where the registry certifies what an oracle reached, instructed goals that it was not shown to reach are
+given apart, and variant by variant.
 """
 
 from __future__ import annotations
@@ -74,14 +75,16 @@ def _compute(evidence: Evidence) -> Iterator[Measurement]:
 
 
 def _at_stage(evidence: Evidence, condition: str, tier: str | None, stage: int) -> Iterator[Measurement]:
-    episodes = evidence.select(condition, stage, tier)
-    nothing = f"no {condition} episode at stage {stage}"
+    every = evidence.select(condition, stage, tier)
+    episodes = evidence.counted(every)
+    nothing = f"no {condition} episode at stage {stage}" + (" of a goal shown reachable" if every else "")
     whole = Scope(condition=condition, tier=tier, stage=stage)
     parts: list[tuple[Scope, tuple[EpisodeRecord, ...]]] = [(whole, episodes)]
     for task, of_task in by_task(episodes, evidence.order):
         parts.append((replace(whole, task=task), of_task))
     if stage == evidence.final_stage:
-        for variant, of_variant in by_variant(episodes):
+        parts += [(replace(whole, reach=standing), part) for standing, part in evidence.by_reach(every)]
+        for variant, of_variant in by_variant(every):
             one = of_variant[0]
             parts.append((replace(whole, task=one.task, slot=one.slot, variant=variant), of_variant))
     for scope, counted in parts:

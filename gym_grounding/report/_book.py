@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gym_grounding import metrics
-from gym_grounding.metrics import Measurement, Quantity, Scope, Value
+from gym_grounding.metrics import APART, Measurement, Quantity, Scope, Value
 from gym_grounding.report import _remarks
 from gym_grounding.report._study import Method, Study
+
+STANDING_WORDS = {
+    "stable": "stable",
+    "transient": "transient",
+    "trivial": "trivial",
+    "not_shown": "not shown reachable",
+    "not_measured": "not measured",
+}
+"""What an oracle showed of a goal (``manifest.STANDINGS``) -> its words in tables."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,18 @@ class Book:
     def remarks(self) -> tuple[str, ...]:
         """What is worth a look behind the summary."""
         return tuple(remark for method in self.methods for remark in _remarks.worth_a_look(method))
+
+    @property
+    def certified(self) -> bool:
+        """Whether some method's registry says what an oracle reached, so that other goals stand apart."""
+        return any(method.evidence.reach for method in self.methods)
+
+    def apart(self, method: str, quantity: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
+        """Goals that stand apart in a scope, in words, and their own scope; nothing where none was evaluated."""
+        for standing in APART:
+            own = replace(scope, reach=standing)
+            if (method, quantity, own) in self.index:
+                yield STANDING_WORDS[standing], own
 
     @property
     def methods(self) -> tuple[Method, ...]:

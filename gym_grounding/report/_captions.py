@@ -31,6 +31,10 @@ VARIANTS = _line(
     least {INITIATION} m. Success: by the goal that scores the variant, with Wilson's interval; where nothing scores it
     (collisions, null, negated, what is only described) there is none."""
 )
+ORACLE = _line(
+    """Oracle: what a scripted expert showed of the instructed goal, and from how many of how many initial states it
+    succeeded, as the registry certifies."""
+)
 SUMMARY = _line(
     f"""Last stage. Original: success with the canonical instruction. Paraphrase gap: original minus paraphrase, in
     points. GSA and persistence: contrasts that reach the instructed goal and never the original one, and those that
@@ -59,6 +63,17 @@ TIERS = {
         path, reversed states); never pooled with the strict ones."""
     ),
 }
+REACH = _line(
+    """Instructed goals count that a scripted oracle reached from some initial state, as the registry certifies; what
+    was not shown reachable, or not measured, has rows of its own."""
+)
+STANDINGS = _line(
+    f"""Last stage, goals as the variant's row says (controls: at some step). What the oracle showed of the instructed
+    goal, by the registry's certificates. Stable: it still held after the hand had let go and drawn back; transient: it
+    held for a moment only; trivial: it came true without a deed or by a touch, so an accidental nudge is counted as
+    success here; not shown reachable: reached from none of the initial states that were tried, so that a failure says
+    nothing of language. The other tables count the first three together. {RATES}"""
+)
 CONTRASTS = _line(
     f"""Target success: the instructed goal is reached. GSA: it is reached and the original one never. Original
     persistence: the original goal is reached although not asked for. Goals count as the variant's row says: at some

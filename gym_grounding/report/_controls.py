@@ -9,7 +9,7 @@ from gym_grounding.metrics.collision import INITIATION
 from gym_grounding.metrics.controls import ORDER, PARTS
 from gym_grounding.report import _captions
 from gym_grounding.report._book import Book
-from gym_grounding.report._results import ALL, METHOD, N, measured
+from gym_grounding.report._results import ALL, METHOD, N, caption, measured
 from gym_grounding.report._study import Method
 from gym_grounding.report._table import Cell, Column, Table, counts
 
@@ -42,8 +42,11 @@ def _overview(book: Book) -> Table:
         for condition in own:
             parts = (None, *PARTS.get(condition, {}).values())
             rows += [_row(book, method, condition, part) for part in parts]
+            whole = Scope(condition=condition, stage=method.evidence.final_stage)
+            for words, apart in book.apart(method.name, GOALS[0], whole):
+                rows.append(_row(book, method, condition, None, words, apart.reach))
     columns = (METHOD, Column("condition", "Condition"), Column("part", "Part"), *measured(*GOALS, *MOVED), N)
-    return Table("table_controls", "Control conditions", _captions.CONTROLS, columns, tuple(rows))
+    return Table("table_controls", "Control conditions", caption(book, _captions.CONTROLS), columns, tuple(rows))
 
 
 def _reference(book: Book, method: Method) -> tuple[Cell, ...]:
@@ -54,12 +57,14 @@ def _reference(book: Book, method: Method) -> tuple[Cell, ...]:
     return (method.name, REFERENCE, ALL, success, success, None, moved, None, counts(success))
 
 
-def _row(book: Book, method: Method, condition: str, kind: str | None) -> tuple[Cell, ...]:
-    scope = {"condition": condition, "kind": kind, "stage": method.evidence.final_stage}
+def _row(
+    book: Book, method: Method, condition: str, kind: str | None, words: str = "", reach: str | None = None
+) -> tuple[Cell, ...]:
+    scope = {"condition": condition, "kind": kind, "stage": method.evidence.final_stage, "reach": reach}
     goals: list[Value] = [book.value(method.name, name, **scope) for name in GOALS]
     moved = book.value(method.name, "control_initiation", threshold=INITIATION, **scope)
     opposite = book.value(method.name, "control_opposite", **scope) if condition == "reverse" else None
-    part = kind.replace("_", " ") if kind else ALL
+    part = words or (kind.replace("_", " ") if kind else ALL)
     return (method.name, condition, part, *goals, moved, opposite, counts(moved))
 
 
@@ -71,4 +76,4 @@ def _swaps(book: Book) -> Table:
         values = [book.at(method.name, name, scope) for name in SWAPS]
         rows.append((method.name, *values, counts(values[0])))
     title = "Swaps beside the same texts in their own tasks"
-    return Table("table_swaps", title, _captions.SWAPS, (METHOD, *measured(*SWAPS), N), tuple(rows))
+    return Table("table_swaps", title, caption(book, _captions.SWAPS), (METHOD, *measured(*SWAPS), N), tuple(rows))

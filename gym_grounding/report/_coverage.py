@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from gym_grounding.manifest import NOT_SHOWN
 from gym_grounding.metrics import controls
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report._study import Method
@@ -66,6 +67,15 @@ def _position(place: tuple[str, str | None]) -> tuple[int, str, int, str]:
         TIERS.index(tier) if tier in TIERS else len(TIERS),
         tier or "",
     )
+
+
+def by_reach(method: Method, condition: str, tier: str | None) -> Coverage | None:
+    """Counts of a condition's and tier's cells whose goal is not shown reachable; None where there is no such goal."""
+    registry, reach = method.registry, method.evidence.reach
+    rows = () if registry is None else registry.variants.values()
+    own = {one.id for one in rows if (one.condition, one.tier) == (condition, tier)}
+    apart = {variant for variant in own if reach.get(variant) == NOT_SHOWN}
+    return _grouped(method, lambda variant: variant in apart).get(True) if apart else None
 
 
 def by_variant(method: Method, stage: int) -> dict[str, Coverage]:

@@ -124,6 +124,7 @@ def _method(method: Method, book: Book) -> dict[str, Any]:
     return {
         "name": method.name,
         "order": list(method.evidence.order),
+        **({"reach": dict(method.evidence.reach)} if method.evidence.reach else {}),
         "runs": [
             {"directory": run, **dataclasses.asdict(header)}
             for run, header in zip(method.runs, method.headers, strict=True)

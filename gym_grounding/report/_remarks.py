@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from gym_grounding.manifest import NOT_SHOWN
 from gym_grounding.metrics.action import text_note
 from gym_grounding.metrics.goal_switch import either_void
 from gym_grounding.records import EpisodeRecord
@@ -48,21 +49,42 @@ def frozen(episodes: tuple[EpisodeRecord, ...]) -> bool:
 
 
 def worth_a_look(method: Method) -> Iterator[str]:
-    """What the summary's numbers hide: contrasts in which the method never reached any goal at all."""
+    """What the summary's numbers hide: goals that nobody was shown to reach, and contrasts that reached none at all."""
+    apart = not_shown(method)
+    if apart:
+        verb = "goal is" if len(apart) == 1 else "goals are"
+        yield (
+            f"{method.name}: {len(apart)} instructed {verb} not shown reachable by the registry's oracle and counted "
+            f"apart: {_listed(apart)}"
+        )
     lost = unreached(method)
     if lost:
-        more = f" and {len(lost) - LISTED} more" if len(lost) > LISTED else ""
         variants = "1 contrast variant" if len(lost) == 1 else f"{len(lost)} contrast variants"
         yield (
-            f"{method.name}: in {variants} no goal was reached in any episode: {', '.join(lost[:LISTED])}{more}. This "
+            f"{method.name}: in {variants} no goal was reached in any episode: {_listed(lost)}. This "
             "may be an action that the policy cannot carry out rather than words that it does not understand"
         )
 
 
+def not_shown(method: Method) -> tuple[str, ...]:
+    """Evaluated variants, by id, whose goal the registry does not show to be reachable."""
+    evidence = method.evidence
+    variants = {one.variant for one in evidence.episodes if one.stage == evidence.final_stage}
+    return tuple(sorted(one for one in variants if evidence.reach.get(one) == NOT_SHOWN))
+
+
 def unreached(method: Method) -> tuple[str, ...]:
-    """Contrasts, by id, whose episodes at the last stage all reached no registered goal; void ones do not count."""
+    """Contrasts, by id, whose episodes at the last stage all reached no registered goal.
+
+    Void episodes do not count, nor goals that are not shown reachable: they are named on their own.
+    """
     reached: dict[str, bool] = {}
-    for one in method.evidence.select("contrast", method.evidence.final_stage):
+    for one in method.evidence.counted(method.evidence.select("contrast", method.evidence.final_stage)):
         if not either_void(one):
             reached[one.variant] = reached.get(one.variant, False) or any(map(one.reached, one.first_held))
     return tuple(sorted(variant for variant, found in reached.items() if not found))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{', '.join(names[:LISTED])}{more}"

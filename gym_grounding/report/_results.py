@@ -9,7 +9,7 @@ from gym_grounding.metrics import Scope, Value
 from gym_grounding.metrics.collision import INITIATION
 from gym_grounding.records import MOTION_THRESHOLDS
 from gym_grounding.report import _captions
-from gym_grounding.report._book import Book, quantities
+from gym_grounding.report._book import STANDING_WORDS, Book, quantities
 from gym_grounding.report._study import Method
 from gym_grounding.report._table import Cell, Column, Table, counts, first_value
 from gym_grounding.types import SLOTS, TIERS
@@ -52,7 +52,12 @@ def summary_table(book: Book) -> Table:
         values = (book.at(method.name, name, replace(scope, stage=stage)) for _, _, name, scope in parts)
         rows.append((method.name, *values))
     columns = (METHOD, *(Column(key, label, known[name].unit) for key, label, name, _ in parts))
-    return Table("summary", "Methods side by side", _captions.SUMMARY, columns, tuple(rows))
+    return Table("summary", "Methods side by side", caption(book, _captions.SUMMARY), columns, tuple(rows))
+
+
+def caption(book: Book, text: str) -> str:
+    """A caption, with what is counted where a registry certifies goals."""
+    return f"{text} {_captions.REACH}" if book.certified else text
 
 
 def main_table(book: Book) -> Table:
@@ -146,10 +151,14 @@ def contrast_table(book: Book, tier: str) -> Table:
             scope = {"condition": "contrast", "tier": tier, "stage": method.evidence.final_stage, "judged": "own"}
             values = [book.value(method.name, name, slot=slot, **scope) for name in CONTRAST]
             rows.append((method.name, slot or ALL, *values, counts(values[0]), values[0].void))
+        whole = Scope(condition="contrast", tier=tier, stage=method.evidence.final_stage, judged="own")
+        for words, apart in book.apart(method.name, CONTRAST[0], whole):
+            values = [book.at(method.name, name, apart) for name in CONTRAST]
+            rows.append((method.name, words, *values, counts(values[0]), values[0].void))
     return Table(
         f"table_2_contrasts_{tier}",
         f"Table II{_letter(tier)}. Minimal contrasts, {tier} tier",
-        f"{_captions.TIERS.get(tier, tier)} {_captions.CONTRASTS}",
+        caption(book, f"{_captions.TIERS.get(tier, tier)} {_captions.CONTRASTS}"),
         (METHOD, Column("slot", "Slot"), *measured(*CONTRAST), N, Column("void", "Void", "count")),
         tuple(rows),
     )
@@ -172,7 +181,7 @@ def contrast_readings(book: Book, tiers: Sequence[str]) -> Table:
     return Table(
         "contrast_readings",
         "Minimal contrasts judged at some step and at the last step",
-        _captions.READINGS,
+        caption(book, _captions.READINGS),
         (METHOD, Column("tier", "Tier"), Column("judged", "Judged at"), *measured(*CONTRAST), N),
         tuple(rows),
     )
@@ -194,13 +203,53 @@ def trained_table(book: Book, tiers: Sequence[str]) -> Table | None:
     return Table(
         "contrast_goals",
         "Minimal contrasts by whether the instructed goal was trained",
-        _captions.TRAINED,
+        caption(book, _captions.TRAINED),
         (
             METHOD,
             Column("tier", "Tier"),
             Column("goal", "Instructed goal"),
             *measured(*CONTRAST[:3], "normalised_goal_switch"),
             N,
+        ),
+        tuple(rows),
+    )
+
+
+STANDING = ("target_success", "goal_switch_accuracy", "original_persistence")
+STANDING_OF_CONTROLS = ("control_success", None, "control_original")
+"""What stands in the same columns for swaps and reverse texts, which are no contrasts."""
+
+
+def standing_table(book: Book, tiers: Sequence[str]) -> Table | None:
+    """Instructed goals by what an oracle showed of them; None where no registry says so."""
+    rows: list[tuple[Cell, ...]] = []
+    for method in book.methods:
+        stage = method.evidence.final_stage
+        groups: list[tuple[Scope, Sequence[str | None]]] = [
+            (Scope(condition="contrast", tier=tier, stage=stage, judged="own"), STANDING) for tier in tiers
+        ]
+        groups += [(Scope(condition=name, stage=stage), STANDING_OF_CONTROLS) for name in ("swap", "reverse")]
+        for whole, names in groups:
+            for standing, words in STANDING_WORDS.items():
+                scope = replace(whole, reach=standing)
+                values = [None if name is None else book.at(method.name, name, scope) for name in names]
+                first = values[0]
+                if first is not None and (first.n or first.void):
+                    rows.append((method.name, whole.condition, whole.tier, words, *values, counts(first), first.void))
+    if not rows:
+        return None
+    return Table(
+        "goal_standings",
+        "Instructed goals by what an oracle showed of them",
+        _captions.STANDINGS,
+        (
+            METHOD,
+            Column("condition", "Condition"),
+            Column("tier", "Tier"),
+            Column("reach", "Goal"),
+            *measured(*STANDING),
+            N,
+            Column("void", "Void", "count"),
         ),
         tuple(rows),
     )
@@ -300,7 +349,7 @@ def correlation_table(book: Book) -> Table:
     return Table(
         "table_3_correlations",
         "Table III. Rank correlation of action-level with outcome-level diagnostics",
-        _captions.CORRELATIONS,
+        caption(book, _captions.CORRELATIONS),
         (
             Column("condition", "Condition"),
             Column("tier", "Tier"),

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gym_grounding import conditions
-from gym_grounding.manifest import Manifest
+from gym_grounding import manifest as manifests
+from gym_grounding.manifest import NOT_SHOWN, Manifest
 from gym_grounding.metrics.collision import INITIATION
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report import _captions, _coverage
-from gym_grounding.report._book import Book
+from gym_grounding.report._book import STANDING_WORDS, Book
 from gym_grounding.report._coverage import Coverage
 from gym_grounding.report._results import METHOD, short
 from gym_grounding.report._study import Method
@@ -54,13 +55,26 @@ def runs_table(book: Book) -> Table:
 
 def coverage_table(book: Book) -> Table:
     """Planned, done, missing, failed-to-run and void cells by condition and tier."""
-    rows = [
-        (method.name, condition, tier, *_cells(count))
-        for method in book.methods
-        for (condition, tier), count in _coverage.by_condition(method).items()
-    ]
-    columns = (METHOD, Column("condition", "Condition"), Column("tier", "Tier"), *CELLS)
-    return Table("coverage", "Cells by condition", _captions.COVERAGE, columns, tuple(rows))
+    rows: list[tuple[Cell, ...]] = []
+    for method in book.methods:
+        for (condition, tier), count in _coverage.by_condition(method).items():
+            rows.append((method.name, condition, tier, None, *_cells(count)))
+            if (apart := _coverage.by_reach(method, condition, tier)) is not None:
+                rows.append((method.name, condition, tier, f"of these {STANDING_WORDS[NOT_SHOWN]}", *_cells(apart)))
+    table = Table(
+        "coverage",
+        "Cells by condition",
+        _captions.COVERAGE,
+        (METHOD, Column("condition", "Condition"), Column("tier", "Tier"), Column("reach", "Goal"), *CELLS),
+        tuple(rows),
+    )
+    return table if book.certified else _without(table, "reach")
+
+
+def _without(table: Table, key: str) -> Table:
+    place = next(index for index, column in enumerate(table.columns) if column.key == key)
+    rows = tuple((*row[:place], *row[place + 1 :]) for row in table.rows)
+    return replace(table, columns=(*table.columns[:place], *table.columns[place + 1 :]), rows=rows)
 
 
 def errors_table(book: Book) -> Table | None:
@@ -92,14 +106,15 @@ def variant_table(book: Book, method: Method, number: int) -> Table:
     order = {short(task): position for position, task in enumerate(method.evidence.order)}
     rank = {condition: position for position, condition in enumerate(_coverage.CONDITIONS)}
     rows.sort(key=lambda row: (order.get(str(row[2]), len(order)), rank.get(str(row[3]), len(rank)), str(row[1])))
-    return Table(
+    table = Table(
         f"variants_{number}",
         f"Variants: {method.name}",
-        _captions.VARIANTS,
+        f"{_captions.VARIANTS} {_captions.ORACLE}" if book.certified else _captions.VARIANTS,
         (replace(METHOD, shown=False), *VARIANT_COLUMNS),
         tuple(rows),
         folded=True,
     )
+    return table if book.certified else _without(table, "oracle")
 
 
 VARIANT_COLUMNS = (
@@ -112,6 +127,7 @@ VARIANT_COLUMNS = (
     Column("judged", "Judged"),
     Column("instruction", "Instruction", "long"),
     Column("goal", "Goal that scores it"),
+    Column("oracle", "Oracle"),
     CELLS[1],
     *(replace(column, shown=False) for column in CELLS[2:]),
     Column("left_out", "Not done, void", "tally"),
@@ -128,7 +144,7 @@ def _variant_row(book: Book, method: Method, variant: str, count: Coverage) -> t
     episodes = [one for one in method.evidence.episodes if one.variant == variant and one.stage == stage]
     about = _about(episodes, registry, variant)
     if about is None:
-        return (variant, *[None] * 8, *_cells(count)[1:], *[None] * 6)
+        return (variant, *[None] * 9, *_cells(count)[1:], *[None] * 6)
     task, condition, slot, tier, kind, judged, instruction = about
     value = book.value(
         method.name, "success", condition=condition, tier=tier, stage=stage, task=task, slot=slot, variant=variant
@@ -136,6 +152,7 @@ def _variant_row(book: Book, method: Method, variant: str, count: Coverage) -> t
     return (
         *(variant, short(task), condition, slot, tier, kind, judged, instruction),
         _goal_text(registry, variant),
+        _oracle(registry, variant),
         *_cells(count)[1:],
         _listed({name: number for name, number in _short_of(count) if number}),
         value if value.n or value.void else None,
@@ -163,6 +180,15 @@ def _goal_text(registry: Manifest | None, variant: str) -> str | None:
         return None
     goals = registry.goals(variant)
     return goals.get("target", goals["original"]).id
+
+
+def _oracle(registry: Manifest | None, variant: str) -> str | None:
+    """What the registry says that an oracle showed of a variant's goal."""
+    known = registry.variants.get(variant) if registry else None
+    found = manifests.reach(known) if known else None
+    if known is None or found is None:
+        return None
+    return f"{STANDING_WORDS[manifests.standing(known) or NOT_SHOWN]}, {found.successes} of {found.attempts}"
 
 
 def _first_steps(episodes: Iterable[EpisodeRecord]) -> dict[str, int]:

@@ -218,6 +218,7 @@ def _method(name: str, group: Sequence[_Run], registry: Manifest | None) -> Meth
         curves=tuple(curve for run in group for curve in run.curves),
         trained={} if registry is None else _trained(registry, plan.suite),
         instruction_of={} if registry is None else _instruction_of(registry, plan.suite),
+        reach={} if registry is None else _reach(registry, plan.suite),
     )
     return Method(
         name=name,
@@ -247,6 +248,13 @@ def _instruction_of(registry: Manifest, suite: str) -> Mapping[str, str]:
     """swap -> the task whose canonical instruction it carries."""
     rows = {variant.id: variant.details.get("instruction_of") for variant in registry.select(suite)}
     return {variant: str(task) for variant, task in rows.items() if task is not None}
+
+
+def _reach(registry: Manifest, suite: str) -> Mapping[str, str]:
+    """variant -> what an oracle showed of its goal; empty where it tried none of the suite's."""
+    found = {variant.id: manifests.standing(variant) for variant in registry.select(suite)}
+    known = {variant: standing for variant, standing in found.items() if standing is not None}
+    return known if set(known.values()) - {manifests.NOT_MEASURED} else {}
 
 
 def _read_curves(path: Path, order: Sequence[str]) -> tuple[Curve, ...]:

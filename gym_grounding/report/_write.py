@@ -90,6 +90,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
     ]
     collisions = [_results.collision_table(book), _results.initiation_table(book), _results.collision_end(book)]
     actions = [_results.action_table(book), _results.correlation_table(book)]
+    standings = _results.standing_table(book, tiers)
     probed = any(method.evidence.probes for method in book.methods)
     variants = (_runs.variant_table(book, method, number) for number, method in enumerate(book.methods, start=1))
     return (
@@ -98,6 +99,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
         _section("paraphrase", "Paraphrases", [_results.main_table(book), _results.kinds_table(book)]),
         _section("stages", "Continual learning", [_results.continual_table(book), *_results.stage_tables(book)]),
         _section("contrasts", "Minimal contrasts", contrasts if book.planned("contrast") else []),
+        *([_section("reach", "What could be reached", [standings])] if standings else []),
         _section("collisions", "Collisions", collisions if book.planned("collision") else []),
         _section("controls", "Control conditions", _controls.tables(book)),
         _section("action", "Action-level diagnostics", actions if probed else []),

@@ -91,6 +91,7 @@ def evidence(
     trained: Mapping[str, str] | None = None,
     planned: Iterable[str] = ("original", "paraphrase", "contrast", "collision"),
     instruction_of: Mapping[str, str] | None = None,
+    reach: Mapping[str, str] | None = None,
 ) -> Evidence:
     """What metrics are computed from; every task of the order counts as evaluated."""
     tasks = tuple(order)
@@ -105,6 +106,7 @@ def evidence(
         curves=tuple(curves),
         trained=trained or {},
         instruction_of=instruction_of or {},
+        reach=reach or {},
     )
 
 

@@ -26,8 +26,6 @@ from gym_grounding.variants import _pool
 from gym_grounding.variants._reached import Reached
 from gym_grounding.variants._reached_file import Outcome
 
-INIT_STATES = range(10)
-"""Initial states from which goals are tried."""
 STILL = 60
 """Control steps for which the arm stands still before the oracle tries."""
 TOGETHER = 5

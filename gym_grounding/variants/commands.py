@@ -88,6 +88,7 @@ def shown(items: Iterable[T], total: int | None = None, unit: str = "task") -> I
 @click.option("--replay", type=click.Path(path_type=Path), help="Answer from such a folder; nothing is connected.")
 @click.option("--fresh", is_flag=True, help="Measure everything in the simulator again.")
 @click.option("--evidence", type=click.Path(path_type=Path), help="File of measurements; default: the shipped.")
+@click.option("--reached", type=click.Path(path_type=Path), help="The oracle's episodes; default: the shipped file.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that measure.")
 def build(check: bool, registry: Path | None, proposer_option: tuple[str, ...], **given: Any) -> None:
     """Build the registry from LIBERO's tasks: propose, check, measure, write. Takes minutes."""

@@ -77,7 +77,10 @@ def test_a_sound_file_has_no_problems(sound, tmp_path):
         (lambda data: data.move("demo_1", "demo_9"), ["data: 'demo_9' is no demo_0 to demo_3"]),
         (lambda data: [data.pop(name) for name in list(data)], ["data: holds no demonstration", "num_demos", "total"]),
         (
-            lambda data: (data["demo_1"].__delitem__("observations"), data["demo_1"].create_dataset("observations", (), "f8")),
+            lambda data: (
+                data["demo_1"].__delitem__("observations"),
+                data["demo_1"].create_dataset("observations", (), "f8"),
+            ),
             [],
         ),
         (put("demo_1/observations/cup_1_pos", np.zeros((1, 3))), ["cup_1_pos has 1 rows, actions has "]),
@@ -154,7 +157,7 @@ def test_changed_actions_and_states_show_in_the_replay(spoiled, arm):
     assert [one.equal for one in found] == [True, False, True, True]
     assert found[1].positions > 0.01
     assert (found[1].reached, found[1].held_at_end) == (False, False)
-    states = shown(spoiled(changed("states", lambda rows: rows + [0.0] * 13 + [0.25] * 3)), arm)[1]
+    states = shown(spoiled(changed("states", lambda rows: rows + np.array([0.0] * 13 + [0.25] * 3))), arm)[1]
     assert (states.positions, states.velocities, states.reached) == (0.0, pytest.approx(0.25), True)
 
 

@@ -11,11 +11,11 @@ class Waving:
     name, version = "waving", "1"
 
     def __call__(self, scene, facts, tasks, goal, observation, horizon, noise, rng, told):
-        for _ in range(STEPS):
+        for _ in range(min(STEPS, horizon)):
             clean = rng.uniform(-1.0, 1.0, 7)
             before, observation = observation, scene.step(clean)
             told(before, clean, clean, observation, False)
-        return Played(STEPS)
+        return Played(min(STEPS, horizon))
 
 
 PLAYER = Waving()

@@ -1,10 +1,12 @@
 """Control conditions: hand-made records with known answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gym_grounding import conditions, metrics
-from gym_grounding.metrics import Scope, controls
+from gym_grounding.metrics import Scope, controls, correlation
 from gym_grounding.metrics.action import rollouts_differ, text_note
 from gym_grounding.plan import Plan
 from gym_grounding.records import ProbeRecord
@@ -246,3 +248,68 @@ def test_calibration(toy, behaviour):
         assert values["control_success", "reverse"] > 0.4
     assert values["control_opposite", "reverse"] == 0
     assert values["control_success", "shuffled"] == values["control_original", "shuffled"] > 0.4
+
+
+STANDINGS = {"Toy-T0-Swap1": "stable", "Toy-T0-Swap2": "not_shown", "Toy-T0-Reverse1": "not_measured"}
+
+
+def test_swaps_and_reverse_texts_that_are_not_shown_reachable_stand_apart():
+    episodes = [
+        episode("swap", variant="Toy-T0-Swap1", reached=["target"]),
+        episode("swap", variant="Toy-T0-Swap2", reached=["original"]),
+        episode("reverse", variant="Toy-T0-Reverse1", reached=["target"]),
+        episode("null", variant="Toy-T0-Null", reached=["original"]),
+        episode(task="Toy-T1", reached=["original"]),
+    ]
+    owners = {"Toy-T0-Swap1": "Toy-T1", "Toy-T0-Swap2": "Toy-T1"}
+    plan = ("original", "swap", "reverse", "null")
+    proof = evidence(episodes, reach=STANDINGS, instruction_of=owners, planned=plan)
+    found = metrics.get("controls").compute([proof], np.random.default_rng(0))
+    values = {(one.quantity, one.scope): one.value for one in found}
+
+    def of(quantity, condition, **scope):
+        return values[quantity, Scope(condition=condition, stage=0, **scope)]
+
+    assert (of("control_success", "swap").mean, of("control_success", "swap").n) == (1, 1)
+    assert of("control_original", "swap").mean == 0
+    assert of("control_original", "swap", reach="not_shown").mean == 1
+    assert of("control_success", "swap", reach="stable").n == 1
+    assert of("swap_normalised", "swap").n == 1
+    assert of("control_success", "reverse").reason == "no reverse episode at stage 0 whose goal is shown reachable"
+    assert of("control_success", "reverse", reach="not_measured").mean == 1
+    assert of("control_original", "null").n == 1
+    assert not [scope for _, scope in values if scope.condition == "null" and scope.reach]
+
+
+def test_success_leaves_out_what_is_not_shown_reachable():
+    episodes = [
+        episode("contrast", tier="strict", slot="target", variant="a", reached=["target"]),
+        episode("contrast", tier="strict", slot="target", variant="b"),
+        episode(reached=["original"]),
+    ]
+    proof = evidence(episodes, reach={"a": "stable", "b": "not_shown"})
+    found = metrics.get("success").compute([proof], np.random.default_rng(0))
+    values = {one.scope: one.value for one in found if one.quantity == "success"}
+    whole = Scope(condition="contrast", tier="strict", stage=0)
+    assert (values[whole].mean, values[whole].n) == (1, 1)
+    assert values[replace(whole, task="Toy-T0")].n == 1
+    assert values[replace(whole, reach="not_shown")].mean == 0
+    assert values[replace(whole, task="Toy-T0", slot="target", variant="b")].n == 1
+    assert values[Scope(condition="original", stage=0)].n == 1
+
+
+def test_correlations_speak_of_the_same_contrasts_on_both_sides():
+    episodes = [
+        episode("contrast", tier="strict", slot="target", variant="a", reached=["target"]),
+        episode("contrast", tier="strict", slot="target", variant="b"),
+    ]
+    probes = [
+        ProbeRecord(0, name, 0, "Toy-T0", "contrast", "target", "strict", "x", (0.0,), (shift,))
+        for name, shift in (("a", 1.0), ("b", 3.0))
+    ]
+    proof = evidence(episodes, probes=probes, reach={"a": "stable", "b": "not_shown"})
+    assert correlation.outcome_points(proof, "contrast", "strict")["goal_switch_accuracy"] == {"Toy-T0": 1}
+    assert correlation.action_points(proof, "contrast", "strict", "action_divergence") == {"Toy-T0": 1}
+    bare = evidence(episodes, probes=probes)
+    assert correlation.outcome_points(bare, "contrast", "strict")["goal_switch_accuracy"] == {"Toy-T0": 0.5}
+    assert correlation.action_points(bare, "contrast", "strict", "action_divergence") == {"Toy-T0": 2}

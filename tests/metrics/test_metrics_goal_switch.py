@@ -111,3 +111,52 @@ def test_outcomes_add_up(rows):
         original_only = found["original_persistence"] - found["both_goals"]
         total = found["goal_switch_accuracy"] + found["both_goals"] + found["neither_goal"] + original_only
         assert total == pytest.approx(1)
+
+
+REACH = {"T0-shown": "stable", "T0-moment": "transient", "T0-touch": "trivial", "T0-never": "not_shown"}
+REACH["T0-untried"] = "not_measured"
+
+
+def certified(**reached):
+    """One contrast of every standing; those named reach their goal."""
+    episodes = [contrast(["target"] if name.split("-")[1] in reached else [], variant=name) for name in REACH]
+    return evidence(episodes, reach=REACH, trained=dict.fromkeys(REACH, "Toy-T1"))
+
+
+def test_goals_that_are_not_shown_reachable_stand_apart():
+    proof = certified(shown=1, never=1, untried=1)
+    assert measured(proof, "goal_switch_accuracy").mean == pytest.approx(1 / 3)
+    assert measured(proof, "goal_switch_accuracy").variants == 3
+    assert measured(proof, "target_success", slot="target").n == 3
+    apart = {one: measured(proof, "goal_switch_accuracy", reach=one) for one in REACH.values()}
+    assert {one: (value.mean, value.n) for one, value in apart.items()} == {
+        "stable": (1, 1), "transient": (0, 1), "trivial": (0, 1), "not_shown": (1, 1), "not_measured": (1, 1),
+    }  # fmt: skip
+    assert measured(proof, "goal_switch_accuracy", trained=True).n == 3
+    own = {"task": "Toy-T0", "slot": "target"}
+    assert measured(proof, "goal_switch_accuracy", variant="T0-never", **own).mean == 1
+
+
+def test_without_certificates_every_contrast_counts():
+    bare = evidence(certified(shown=1, never=1).episodes)
+    assert measured(bare, "goal_switch_accuracy").n == 5
+    assert not [one for one in METRIC.compute([bare], np.random.default_rng(0)) if one.scope.reach]
+
+
+def test_a_tier_without_a_reachable_goal_says_so():
+    proof = evidence([contrast(["target"], variant="a")], reach={"a": "not_shown"})
+    value = measured(proof, "goal_switch_accuracy")
+    assert (value.mean, value.reason) == (None, "no contrast episode whose goal is shown reachable")
+    assert measured(proof, "goal_switch_accuracy", reach="not_shown").mean == 1
+
+
+def test_normalising_leaves_out_what_is_not_shown():
+    episodes = [
+        contrast(["target"], variant="shown"),
+        contrast([], variant="never"),
+        episode(task="Toy-T1", reached=["original"]),
+    ]
+    given = {"trained": {"shown": "Toy-T1", "never": "Toy-T1"}, "reach": {"shown": "stable", "never": "not_shown"}}
+    found = METRIC.compute([evidence(episodes, **given)], np.random.default_rng(0))
+    (value,) = [one.value for one in found if one.quantity == "normalised_goal_switch" and one.scope.tier == "strict"]
+    assert (value.mean, value.n) == (1, 1)

@@ -219,13 +219,14 @@ def built(monkeypatch):
 
 def test_build_passes_everything_on(built, tmp_path):
     arguments = ("--proposer", "local", "--record", tmp_path / "said", "--fresh", "--workers", 3)
-    arguments += ("--evidence", tmp_path / "measured.jsonl")
+    arguments += ("--evidence", tmp_path / "measured.jsonl", "--reached", tmp_path / "reached.jsonl")
     assert lines("build", *arguments, "--registry", tmp_path / "new.yaml") == [f"{tmp_path / 'new.yaml'}: 40 tasks"]
     (call,) = built.calls
     del call["progress"]
     assert call == {
         "proposer": "local", "record": tmp_path / "said", "replay": None, "fresh": True, "workers": 3,
         "out": tmp_path / "new.yaml", "check": False, "evidence": tmp_path / "measured.jsonl", "options": {},
+        "reached": tmp_path / "reached.jsonl",
     }  # fmt: skip
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.experts.destinations import _bounds
-from gym_grounding.experts.destinations._plan import ground, others, releases, rests, search_for
+from gym_grounding.experts.destinations._plan import ground, releases, rests, search_for
 from gym_grounding.experts.destinations._relief import placed
-from gym_grounding.experts.destinations._rest import Parts, breadth
+from gym_grounding.experts.destinations._scenery import Parts
+from gym_grounding.experts.destinations._shape import breadth
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import World
 

@@ -14,8 +14,9 @@ from gym_grounding.experts.destinations._rest import Rest
 
 Array = NDArray[np.float64]
 DOWN = np.array([0.0, 0.0, -1.0])
-STEP, FARTHEST = 0.02, 0.32
-"""The way is looked at in steps of this, and is this long at most [m]."""
+STEP, FARTHEST, GROWN = 0.008, 0.32, 0.003
+"""The way is looked at in steps of this and is this long at most; obstacles seem this much thicker, lest a wall falls
+between two steps [m]."""
 LIFT = 0.008
 """A thing is carried this much over its support until it is there [m]."""
 OUTSIDE = 0.02
@@ -24,7 +25,7 @@ SHORTEST, LONGEST = 0.06, 0.30
 """Bounds of the last piece of a way straight down [m]."""
 POINTS = 300
 """So many of a thing's points are looked at."""
-_SLOPES = (1.0, 0.5, 0.0)
+_SLOPES = (2.0, 1.0, 0.5, 0.0)
 """Descent per metre sideways of the ways that are tried, steep ones first."""
 
 
@@ -52,10 +53,14 @@ def way(body: Body, rest: Rest, obstacles: Sequence[Placed], known: Sequence[Way
     surface = np.concatenate([piece.surface for piece in body.pieces])
     points = Frame(rest.position + [0.0, 0.0, LIFT], rest.rotation).apply(_thinned(surface))
     near = _Obstacles(points, obstacles)
-    for directions in ([[one.direction] for one in known] + _directions()):
-        ways = [Way(one, length) for one in directions if (length := near.length(points, -one)) is not None]
-        if ways:
-            return min(ways, key=lambda one: one.length)
+    for directions in [[one.direction] for one in known] + _directions():
+        lengths = [near.length(points, -one) for one in directions]
+        free = np.array([np.inf if length is None else length for length in lengths])
+        if np.isfinite(free).any():
+            # Of equally long ways the one in the middle of others.
+            open_sides = np.roll(np.isfinite(free), 1) + 0.0 + np.roll(np.isfinite(free), -1)
+            best = int(np.argmin(free - STEP / 2 * open_sides))
+            return Way(directions[best], float(free[best]))
     return None
 
 
@@ -92,13 +97,13 @@ class _Obstacles:
             if np.all(low < last) and np.all(high > first):
                 sides = planes(piece)
                 normals = sides[:, :3] @ frame.rotation.T
-                self._sides.append(np.column_stack([normals, sides[:, 3] - normals @ frame.position]))
-                bounds.append((low, high))
+                self._sides.append(np.column_stack([normals, sides[:, 3] - normals @ frame.position - GROWN]))
+                bounds.append((low - GROWN, high + GROWN))
         self._low, self._high = (np.array(some).reshape(-1, 3) for some in zip(*bounds, strict=True))
 
     def length(self, points: Array, back: Array) -> float | None:
         """How far the points must be drawn back until nothing hangs over them; None where something is in the way."""
-        for length in np.arange(0.0, FARTHEST, STEP):
+        for length in np.arange(STEP, FARTHEST, STEP):
             moved = points + length * back
             if self._hit(moved):
                 return None
@@ -120,9 +125,7 @@ class _Obstacles:
         low, high = points.min(axis=0), points.max(axis=0)
         flat = np.all((self._low[:, :2] < high[:2]) & (self._high[:, :2] > low[:2]), axis=1)
         for index in np.flatnonzero(flat & (self._high[:, 2] > low[2])):
-            inside = np.all(
-                (points[:, :2] > self._low[index, :2]) & (points[:, :2] < self._high[index, :2]), axis=1
-            )
+            inside = np.all((points[:, :2] > self._low[index, :2]) & (points[:, :2] < self._high[index, :2]), axis=1)
             if (points[inside, 2] < self._high[index, 2]).any():
                 return True
         return False

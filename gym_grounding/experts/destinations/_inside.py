@@ -12,7 +12,7 @@ from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations import _bounds
 from gym_grounding.experts.destinations._plan import EDGE, SURE, others, releases, rests, search_for
 from gym_grounding.experts.destinations._relief import Placed, placed
-from gym_grounding.experts.destinations._rest import Parts
+from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import Place, World, moved
 
@@ -53,15 +53,30 @@ class InSpot:
         )
         coming = tuple(mate for mate in self.beside if not self.reached(world, mate))
         inside = _inside(world, place, thing)
-        carrier = [one for one in placed(world, place.parent) if one[0].joint == place.joint or place.joint is None]
-        kept = [one for one in placed(world, place.parent) if not (one[0].joint == place.joint or place.joint is None)]
-        parts = Parts(
-            [*carrier, *placed(world, *inside)],
-            [*kept, *others(world, place.parent, thing, *inside, *coming)],
+        problem = _problem(world, place, thing)
+
+        def found(below: Sequence[str]) -> list[Release]:
+            parts = self._parts(world, place, below, (thing, *coming))
+            return releases(world, thing, search, parts, place.frame.rotation, problem, coming)
+
+        try:
+            return found(())
+        except NoPlan:
+            if not inside:
+                raise
+            return found(inside)  # on what is in it already
+
+    def _parts(self, world: World, place: Place, below: Sequence[str], without: Sequence[str]) -> Parts:
+        """What carries, what is in the way and what hangs over, when a thing may lie on the things ``below`` as well."""
+        own = placed(world, place.parent)
+        carriers = [part for part in own if place.joint in (None, part[0].joint)]
+        kept = [part for part in own if place.joint not in (None, part[0].joint)]
+        return Parts(
+            [*carriers, *placed(world, *below)],
+            [*kept, *others(world, place.parent, *below, *without)],
             _shut(world, place, self.shut),
             float(place.frame.position[2] + HEADROOM * np.abs(place.frame.rotation @ place.half)[2]),
         )
-        return releases(world, thing, search, parts, place.frame.rotation, _problem(world, place, thing), coming)
 
     def reached(self, world: World, thing: str) -> bool:
         """See ``Destination``."""

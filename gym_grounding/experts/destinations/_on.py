@@ -11,7 +11,8 @@ from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations import _bounds
 from gym_grounding.experts.destinations._plan import EDGE, SURE, ground, others, releases, rests, search_for
 from gym_grounding.experts.destinations._relief import placed
-from gym_grounding.experts.destinations._rest import Parts, upright
+from gym_grounding.experts.destinations._scenery import Parts
+from gym_grounding.experts.destinations._shape import upright
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import World
 
@@ -125,9 +126,7 @@ def _on_region(world: World, thing: str, name: str, beside: tuple[str, ...]) -> 
         parts = Parts(placed(world, place.parent), others(world, place.parent, thing, *coming))
     else:
         parts = Parts([ground(world)], others(world, thing, *coming)[1:])
-    return releases(
-        world, thing, search, parts, place.frame.rotation, f"{thing} finds no rest on {name}", coming
-    )
+    return releases(world, thing, search, parts, place.frame.rotation, f"{thing} finds no rest on {name}", coming)
 
 
 def _cover(world: World, name: str, thing: str) -> str:

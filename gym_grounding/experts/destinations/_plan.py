@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,9 @@ from gym_grounding.adapters import Body, Frame, Piece
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations._entry import LONGEST, OUTSIDE, Way, way
 from gym_grounding.experts.destinations._relief import CELL, Grid, Placed, bottoms, middle, placed, tops
-from gym_grounding.experts.destinations._rest import SAME, Margin, Parts, Rest, Scenery, Search, breadth, ranked, turned, upright
+from gym_grounding.experts.destinations._rest import CLEAR, FREEDOM, Margin, Rest, Search, ranked
+from gym_grounding.experts.destinations._scenery import Parts, Scenery
+from gym_grounding.experts.destinations._shape import FAR, SAME, breadth, turned, upright
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import World
 
@@ -31,6 +34,8 @@ ALIKE = 0.006
 """What a release costs for each better one that is like it [m]."""
 LEANS = np.radians(np.arange(2.0, 31.0, 2.0))
 """Angles at which things may lean against something [rad]."""
+BETWEEN = 0.003
+"""Least room between things in one place [m]."""
 DEEP = 0.04
 """Into a hollow as deep as this a thing may fall [m]."""
 STEEP = 0.15
@@ -56,11 +61,15 @@ def releases(
     obstacles = (*parts.support, *parts.other)
     chosen: list[Rest] = []
     ways: list[Way] = []
-    for rest in _varied(_found(search, parts, axes)):
-        found = way(body, rest, obstacles, ways)
-        if found is not None:
+    found = _found(search, parts, axes, alone=not beside)
+    for mate in beside:
+        other = replace(search, body=world.body(mate), now=world.frame(mate).rotation)
+        found = _leaving_room(body, found, world.body(mate), _found(other, parts, axes, alone=False))
+    for rest in _varied(found):
+        entry = way(body, rest, obstacles, ways)
+        if entry is not None:
             chosen.append(rest)
-            ways.append(found)
+            ways.append(entry)
         if len(chosen) == (MANY if not rest.roofed else FEW):
             break
     if not chosen:
@@ -109,22 +118,25 @@ def _gap(parts: Sequence[Placed], grid: Grid, under: Array, full: NDArray[np.boo
     return float((under - tops(lower, grid))[full].min())
 
 
-def _found(search: Search, parts: Parts, axes: Array) -> list[Rest]:
+def _found(search: Search, parts: Parts, axes: Array, alone: bool) -> list[Rest]:
+    """Rests of a thing, best first; where it is not to lie ``alone``, single turns as well where any turn will do."""
     straight = upright(search.now)
     standing = [straight, turned(straight, np.pi / 4)]
     along = _aligned(straight, axes)
     if _angle(along, straight) > 0.03:
         standing.append(along)
-    found = search.rests(Scenery.of(search.grid(standing), parts, False), standing, circle=2)
+    found = search.rests(Scenery.of(search.grid(standing), parts, False), standing, circle=2, singly=not alone)
     tilt = _slope(search, parts)
     if tilt is not None:
         turns = [turned(one, angle) for one in (along, *_tipped(along)) for angle in np.arange(4) * np.pi / 2]
         leaning = [tilt @ one for one in turns]
         found = [rest.dearer(LEVEL) for rest in found]
         found += search.rests(Scenery.of(search.grid(leaning), parts, False), leaning, turns=1)
-    if not any(rest.steady > 0 for rest in found):
-        narrow = search.rests(Scenery.of(search.grid(standing), parts, True), standing, circle=2)
-        found += [rest.dearer(SQUEEZED) for rest in narrow]
+    for shift in (0.0, CELL / 2):  # what fits barely may fit one grid only
+        if not any(rest.steady > 0 and not rest.roofed for rest in found):
+            grid = search.grid(standing, shift)
+            narrow = search.rests(Scenery.of(grid, parts, True), standing, circle=2, singly=not alone)
+            found += [rest.dearer(SQUEEZED) for rest in narrow]
     if not any(rest.steady > 0 for rest in found):
         lying = _tipped(along)
         tipped = search.rests(Scenery.of(search.grid(lying), parts, False), lying)
@@ -133,6 +145,31 @@ def _found(search: Search, parts: Parts, axes: Array) -> list[Rest]:
         against = search.rests(Scenery.of(search.grid(leaning), parts, True), leaning, leaning=True)
         found += [rest for rest in against if rest.raised < SAME]
     return ranked(found)
+
+
+def _leaving_room(body: Body, found: Sequence[Rest], mate: Body, mates: Sequence[Rest]) -> list[Rest]:
+    """Rests, best first, those lower that leave another thing only a bad place, or none."""
+    if not mates:
+        return list(found)
+    low, high = (np.array(some) for some in zip(*(_extent(mate, rest) for rest in mates), strict=True))
+    scores = np.array([rest.score for rest in mates])
+    result = []
+    for rest in found:
+        own_low, own_high = _extent(body, rest)
+        gap = np.maximum(low - own_high, own_low - high).max(axis=1)
+        value = np.where(gap > BETWEEN, scores + 2 * np.minimum(gap, CLEAR), -FAR)
+        freedom = FREEDOM if rest.free else 0.0  # the other thing's place weighs more
+        result.append(rest.dearer(freedom - float(value.max())))
+    return ranked(result)
+
+
+def _extent(body: Body, rest: Rest) -> tuple[Array, Array]:
+    """Low and high corner of a thing at rest, seen from above, shape (2,) each [m]."""
+    if rest.free:
+        wide = breadth(body, rest.rotation)
+        return rest.position[:2] - wide, rest.position[:2] + wide
+    corners = np.concatenate([piece.corners for piece in body.pieces]) @ rest.rotation.T + rest.position
+    return corners[:, :2].min(axis=0), corners[:, :2].max(axis=0)
 
 
 def _release(rest: Rest, found: Way) -> Release:
@@ -156,6 +193,8 @@ def _varied(found: Sequence[Rest]) -> Iterator[Rest]:
     turns = Rotation.from_matrix(np.array([rest.rotation for rest in left])) if left else None
     for _ in left:
         best = int(score.argmax())
+        if score[best] == -np.inf:
+            return
         yield left[best]
         near = np.linalg.norm(positions - positions[best], axis=1) < APART
         turn = (turns * turns[best].inv()).magnitude() < TURNED

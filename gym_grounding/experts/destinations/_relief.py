@@ -92,9 +92,7 @@ def middle(body: Body) -> Array:
     return centre
 
 
-def _heights(
-    parts: Iterable[Placed], grid: Grid, margin: float
-) -> Iterator[tuple[tuple[slice, slice], Array, Array]]:
+def _heights(parts: Iterable[Placed], grid: Grid, margin: float) -> Iterator[tuple[tuple[slice, slice], Array, Array]]:
     """Window of the grid, and lowest and highest point in its cells, of each piece that reaches into the grid."""
     for piece, frame in parts:
         corners = frame.apply(piece.corners)

@@ -77,9 +77,7 @@ def offset(hand: Frame, goal: Frame, entry: Array) -> Offset:
     return Offset(depth, float(np.linalg.norm(gap - depth * entry)), spin)
 
 
-def towards(
-    world: World, around: Surroundings, goal: Frame, entry: Array, grip: float, lead: float = 0.0
-) -> Command:
+def towards(world: World, around: Surroundings, goal: Frame, entry: Array, grip: float, lead: float = 0.0) -> Command:
     """One step on the way into a pose: the closer to the line of entry and to its rotation, the deeper.
 
     Args:
@@ -101,7 +99,9 @@ def fly(world: World, around: Surroundings, goal: Frame) -> Array:
     hand = world.hand
     if is_free(world, around, goal):
         return goal.position
-    hanging = max(hand.position[2] - lowest(Frame(hand.position, turn), world.width) for turn in (hand.rotation, goal.rotation))
+    hanging = max(
+        hand.position[2] - lowest(Frame(hand.position, turn), world.width) for turn in (hand.rotation, goal.rotation)
+    )
     height = around.relief.highest(hand.position[:2], goal.position[:2], CORRIDOR) + OVER + hanging
     return over(hand.position, goal.position, height, BESIDE)
 

@@ -86,13 +86,17 @@ class PullDrawer:
         share = openness(world, self.fixture, self.joint)
         if memory is None:
             travel = (PULLED_TO - share) * abs(_reach(world, self))
-            memory = Memory(Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=False)))
+            memory = Memory(
+                Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=False))
+            )
         held = _holds(world, bar)
         if share >= PULLED_TO or (share >= OPEN_AT and not held):
             return _leave(world, bar, memory)
         memory = memory.next_step(held)
         if memory.tries >= TRIES:
-            return Step(Command(grip=OPENED), memory, FAILED, f"the handle slipped or could not be reached {TRIES} times")
+            return Step(
+                Command(grip=OPENED), memory, FAILED, f"the handle slipped or could not be reached {TRIES} times"
+            )
         goal = memory.grip.grasp(bar)
         if held:
             command = Command(goal.position + LEAD * bar.outward, goal.rotation, CLOSED, reach=PULL)
@@ -132,7 +136,9 @@ class ShutDrawer:
         share = openness(world, self.fixture, self.joint)
         if memory is None:
             travel = (PUSHED_TO - share) * abs(_reach(world, self))
-            memory = Memory(Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=True)))
+            memory = Memory(
+                Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=True))
+            )
         goal = memory.grip.press(bar)
         off = offset(world.hand, goal, -bar.outward)
         touching = off.depth < 0.01 and off.lateral < 0.03
@@ -152,7 +158,7 @@ def _reach(world: World, deed: PullDrawer | ShutDrawer) -> float:
 
 def _holds(world: World, bar: Bar) -> bool:
     """Whether the bar is held: it is between the pads, and they have stopped at it."""
-    stopped = 0.5 * bar.thickness < world.width < 0.055 and abs(world.closing) < 0.02
+    stopped = 0.5 * bar.thickness < world.width < 0.068 and abs(world.closing) < 0.02
     return stopped and between(world.hand, bar, 0.014)
 
 

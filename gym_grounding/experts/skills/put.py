@@ -18,6 +18,7 @@ from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
 
+DOWN = np.array([0.0, 0.0, -1.0])
 FETCH, CLOSE, LIFT, CARRY, LET_GO, RETREAT = "fetch", "close", "lift", "carry", "let go", "retreat"
 TRIES = 5
 """Grasps tried before the deed is given up."""
@@ -129,7 +130,8 @@ class Put:
         return self._retreat(world, memory)
 
     def _carry(self, world: World, memory: Carrying) -> Step:
-        assert memory.release is not None and memory.held is not None
+        assert memory.release is not None
+        assert memory.held is not None
         if dropped(world, self.thing, memory):
             if self.destination.reached(world, self.thing):
                 return Step(Command(world.hand.position, world.hand.rotation, OPENED), _to(memory, LET_GO))
@@ -159,10 +161,7 @@ class Put:
             return Step(Command(world.hand.position, rotation, OPENED), _to(memory, LET_GO), careful=True)
         aim = goal - release.entry * float(np.clip(1.5 * (error - 0.008), 0, release.depth))
         aim = aim - release.entry * min(0.05, 0.1 * turn)
-        if downward:
-            aim = aim + np.array([0.0, 0.0, sagging - 0.01])
-        else:
-            aim = aim + 0.01 * release.entry
+        aim = aim + 0.01 * release.entry - sagging * DOWN
         target = world.hand.position + aim - frame.position
         if not inside:
             before = goal - release.entry * release.depth
@@ -311,7 +310,9 @@ def is_held(world: World, thing: str) -> bool:
 def off(world: World, thing: str) -> bool:
     """Whether the hand is away from the thing: nothing of it near the open fingers."""
     points = world.hand.inverse(world.cloud(thing))
-    near = (np.abs(points[:, 0]) < 0.10) & (np.abs(points[:, 1]) < 0.04) & (points[:, 2] < 0.04) & (points[:, 2] > -0.14)
+    near = (
+        (np.abs(points[:, 0]) < 0.10) & (np.abs(points[:, 1]) < 0.04) & (points[:, 2] < 0.04) & (points[:, 2] > -0.14)
+    )
     return not bool(near.any())
 
 

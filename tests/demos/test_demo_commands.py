@@ -1,0 +1,210 @@
+"""The commands of ``gym-grounding demos``."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from demos import fake_arm
+from demos.test_demo_read import drop
+
+from gym_grounding import manifest as manifests
+from gym_grounding.cli import main
+from gym_grounding.demos import commands, layout, settings
+from gym_grounding.demos.estimate import estimate
+from gym_grounding.demos.make import make
+from gym_grounding.demos.settings import Settings
+from gym_grounding.demos.show import show
+
+
+@pytest.fixture
+def command(arm_folder, monkeypatch):
+    """Runs ``gym-grounding demos`` on the fake arm."""
+    original = settings.Settings
+    monkeypatch.setattr(settings, "Settings", lambda **given: original(player=fake_arm.SETTINGS.player, **given))
+
+    def run(*words, code=0):
+        done = CliRunner().invoke(main, ["demos", *map(str, words), "--registry", str(arm_folder / "registry.yaml")])
+        assert done.exit_code == code, done.output + repr(done.exception)
+        return done.output
+
+    return run
+
+
+def test_make_says_what_it_takes_and_what_was_made(command, tmp_path):
+    words = ("make", "--suite", "Mini", "--tasks", "0,Mini-T3", "--per-task", 3, "--out", tmp_path / "out")
+    said = command(*words)
+    assert "6 demonstrations of 2 tasks into" in said
+    assert re.search(r": about \d+ s and \d MB if all is to be made", said)
+    line = r"_demo.hdf5: Mini-T0, 3 demonstrations \(5 attempts\), \d to \d rows, median \d, \d\.\d MB"
+    assert re.search(line, said), said
+    assert (tmp_path / "out" / "mini" / "put_the_cup_on_the_mat_demo.hdf5").is_file()
+    assert "Mini-T3, 3 demonstrations (there already)" in command(*words)
+    refused = command(*words, "--seed", 4, code=2)
+    assert "is there already, made with other settings (seed 0, now 4)" in refused
+    assert re.search(r"Mini-T0, 3 demonstrations \(\d attempts\)", command(*words, "--seed", 4, "--force"))
+
+
+def test_make_gives_its_options_on(command, tmp_path):
+    words = ("--suite", "Mini", "--tasks", "1", "--per-task", 1, "--noise", "mild", "--starts", "stored", "--pictures")
+    command("make", *words, "--horizon", 50, "--seed", 2, "--out", tmp_path)
+    order = fake_arm.order(
+        tmp_path, "same", ("Mini-T1",), 1, 4, noise="mild", starts="stored", pictures=True, horizon=50, seed=2
+    )
+    (path,) = (tmp_path / "mini").rglob("*_demo.hdf5")
+    assert path.read_bytes() == make(order)[0].path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--suite", "Mimi"), "No suite 'Mimi'"),
+        (("--suite", "Mini", "--tasks", "0,9"), "--tasks: No task '9'"),
+        (("--suite", "Mini", "--tasks", ","), "name at least one"),
+        (("--suite", "Mini", "--per-task", "0"), "at least 1"),
+        (("--suite", "Mini", "--per-task", "5", "--attempts", "2"), "no fewer attempts"),
+        (("--suite", "Mini", "--workers", "0"), "workers"),
+        (("--suite", "Mini", "--noise", "loud"), "loud"),
+    ],
+)
+def test_make_refuses_what_it_cannot_do(command, tmp_path, words, message):
+    assert message in command("make", *words, "--out", tmp_path / "out", code=2)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_small_disk_is_told_before_the_start(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 1000}))
+    words = ("make", "--suite", "Mini", "--tasks", "0", "--per-task", 1, "--out", tmp_path / "new" / "out")
+    assert f"warning: {tmp_path} has 0 MB free, which may be too little" in command(*words)
+
+
+def test_estimates_grow_with_what_is_asked_for_and_shrink_with_processes(arm_folder, arm):
+    def of(count, pictures, workers=1):
+        order = fake_arm.order(arm_folder, per_task=count, attempts=count, pictures=pictures)
+        return estimate(order, arm, workers)
+
+    few, many, drawn = of(10, False), of(100, False), of(10, True)
+    assert few.seconds < of(100, False, workers=2).seconds < many.seconds
+    assert many.size == 10 * few.size
+    assert drawn.size > 5 * few.size
+    assert drawn.seconds > 3 * few.seconds
+    assert re.fullmatch(r"about \d0 s and \d MB", few.words)
+    assert re.fullmatch(r"about \d+ minutes and \d,\d{3} MB", of(1000, True).words)
+
+
+def test_check_tells_what_it_found_and_every_file_is_looked_at(command, sound, spoiled, tmp_path):
+    told = (
+        f"{sound}: Mini-T0, 4 demonstrations, no problems; 4 played again, 4 reach the goal, states equal to the last"
+    )
+    assert told in command("check", sound)
+    assert "2 played again" in command("check", sound, "--replays", 2)
+    assert command("check", sound, "--replays", 0).endswith("Mini-T0, 4 demonstrations, no problems\n")
+    bad = spoiled(drop("demo_1/obs/ee_pos"))
+    (tmp_path / "text.hdf5").write_text("hello")
+    said = command("check", tmp_path / "text.hdf5", bad, sound, code=2)
+    assert "text.hdf5: no readable HDF5 file" in said
+    assert "demo_1: no dataset 'ee_pos' in obs" in said
+    assert told in said
+    assert "2 of 3 files have problems" in said
+
+
+def test_check_tells_a_replay_that_is_not_as_it_should_be(command, spoiled):
+    def other_way(data):
+        data["demo_1/actions"][:3, 0] *= -1.0
+
+    said = command("check", spoiled(other_way), code=commands.DIFFERENT)
+    assert "demo_1: played again, its states differ (by up to" in said
+    assert "4 played again, 3 reach the goal, states differ by up to" in said
+
+    def short(data):
+        for name in ("actions", "states"):
+            data[f"demo_2/{name}"][-4:] = data[f"demo_2/{name}"][-4]
+        data["demo_2/actions"][-1, 0] = -1.0
+
+    assert "demo_2: played again, its states differ" in command("check", spoiled(short), code=commands.DIFFERENT)
+
+    def broken(data):
+        data["demo_3"].attrs["model_file"] = "<no"
+
+    assert "demo_3: model_file: the model is no XML" in command("check", spoiled(broken), code=commands.DIFFERENT)
+
+
+def test_a_demonstration_that_does_not_reach_its_goal_is_told(command, tmp_path):
+    # Its states are right to the last bit, but its last step leads away from the goal.
+    path = make(fake_arm.order(tmp_path, per_task=1))[0].path
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        file["data/demo_0/actions"][-1, :3] = 1.0
+    assert "the goal holds on the way but not at the end" in command("check", path, code=commands.DIFFERENT)
+
+
+def test_files_of_others_may_differ(command, spoiled):
+    def foreign(data):
+        for name in data:
+            for key in ("start_state", "seed", "settle_steps"):
+                del data[name].attrs[key]
+        data["demo_1/actions"][:3, 0] *= -1.0
+
+    said = command("check", spoiled(foreign))
+    assert "4 played again, 3 reach the goal, states differ by up to" in said
+    assert "(the file does not say how its episodes began)" in said
+
+
+def test_show_draws_each_stored_state(command, sound, tmp_path):
+    out = tmp_path / "sheet.png"
+    assert f"{out}: demo_1 of {sound}, 7 states" in command("show", sound, "--demo", 1, "--out", out, "--size", 64)
+    from PIL import Image
+
+    assert Image.open(out).size == (4 * 64, 2 * 64)
+    assert "is there already" in command("show", sound, "--out", out, code=2)
+    command("show", sound, "--out", out, "--force")
+    assert "no demonstration 'demo_8'" in command("show", sound, "--demo", 8, "--out", tmp_path / "x.png", code=2)
+    assert ".mp4" in command("show", sound, "--out", tmp_path / "x.txt", code=2)
+    assert not (tmp_path / "x.png").exists()
+    command("show", sound, "--out", tmp_path / "film.mp4")
+    assert (tmp_path / "film.mp4").stat().st_size > 500
+
+
+def test_show_goes_by_the_states_and_the_camera(sound, arm, tmp_path):
+    seen = []
+
+    class Watching(fake_arm.FakeScene):
+        def look(self, state, camera, size):
+            seen.append((state, camera, size))
+            return super().look(state, camera, size)
+
+    from demos.test_demo_check import fake_arm_settings
+
+    camera = {"camera": "robot0_eye_in_hand", "size": 80}
+    show(lambda task: Watching(fake_arm_settings()), arm, sound, tmp_path / "a.png", **camera)
+    from gym_grounding.demos.read import opened
+
+    with opened(sound) as file:
+        assert np.array_equal([state for state, _, _ in seen], file.demonstration("demo_0").rows("states"))
+    assert {(camera, size) for _, camera, size in seen} == {("robot0_eye_in_hand", 80)}
+
+
+def test_names_in_help_are_those_of_the_settings():
+    assert set(settings.NOISE) == {"none", "mild", "full"}
+    assert Settings().noise == "none"
+    assert Settings().starts == "random"
+    assert layout.SIZE == 128
+
+
+@pytest.mark.parametrize("module", ["gym_grounding", "gym_grounding.cli", "gym_grounding.demos.settings"])
+def test_no_hdf5_before_a_file_is_asked_for(module):
+    code = f"import sys, {module}; print([name for name in ('h5py', 'minari', 'robosuite') if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_shipped_suites_have_figures():
+    from gym_grounding.demos.estimate import ROWS
+
+    assert set(ROWS) <= set(manifests.load().suites)
