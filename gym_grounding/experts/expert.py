@@ -28,8 +28,8 @@ HOME = np.array([0.42, 0.0, 0.28])
 """Where the hand is at the start of an episode, from the robot's base [m]."""
 WANTS, RESTS = 0.7, 0.002
 """A hand that is asked to move by more than the first (of 5 cm) and moves less than the second [m] is blocked."""
-BLOCKED, FREEING = 10, 16
-"""Steps after which a blocked arm draws back, and for how many it does."""
+BLOCKED, FREEING, ARRIVED = 10, 45, 0.06
+"""Steps after which a blocked arm draws back, for how many it does at most, and how near is near enough [m]."""
 
 Array = NDArray[np.float64]
 
@@ -166,11 +166,11 @@ def _watched(memory: Memory, world: World, asked: Array) -> Memory:
 def _drawn_back(world: World, memory: Memory) -> tuple[Array, Memory]:
     """The hand goes towards its rest before the robot and takes whatever turn the joints give it."""
     home = world.anatomy.base + HOME
-    home[2] = max(home[2], float(world.hand.position[2]))
+    there = float(np.linalg.norm(home - world.hand.position)) < ARRIVED
     # A turn of exactly nothing would keep the controller's old one; see LIBERO's OSC_POSE.
     turned = Rotation.from_rotvec([0.0, 0.0, 1e-3]).as_matrix() @ world.hand.rotation
     asked = action(Command(home, turned, AS_IS), world.hand)
-    return asked, replace(memory, freeing=memory.freeing - 1, last=world.hand.position, careful=False)
+    return asked, replace(memory, freeing=0 if there else memory.freeing - 1, last=world.hand.position, careful=False)
 
 
 def _still(world: World) -> Array:

@@ -94,8 +94,13 @@ class World:
         return self.anatomy.bodies[name]
 
     def frame(self, name: str) -> Frame:
-        """Origin and axes of an object or fixture."""
+        """Origin and axes of an object or fixture.
+
+        Raises:
+            UnknownName: the scene has none of that name.
+        """
         if name not in self._frames:
+            self.body(name)
             rotation = Rotation.from_quat(self._read(f"{name}_quat")).as_matrix()
             self._frames[name] = Frame(self._read(f"{name}_pos"), rotation)
         return self._frames[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,9 @@ from gym_grounding.types import Goal, Task
 
 Row = Mapping[str, NDArray[Any]]
 Array = NDArray[np.float64]
+
+REMEMBERED = 4096
+"""Answers to stored observations that are kept: a probe asks for each again and again, and each needs a new plan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +57,7 @@ class Guided(abc.ABC):
     def __init__(self, registry: str | Path | None = None) -> None:
         self._registry = registry
         self._experts: dict[tuple[str, Goal], Expert] = {}
+        self._answers: dict[tuple[int, bytes], Array] = {}
 
     @abc.abstractmethod
     def goal(self, registry: Manifest, task: Task, instruction: str, seed: int) -> Goal | None:
@@ -88,11 +93,21 @@ class Guided(abc.ABC):
         would be on the way there.
         """
         rows = zip(_rows(observations, len(state)), state, strict=True)
-        return np.array([one.idle if one.expert is None else one.expert.answer(row) for row, one in rows], np.float64)
+        return np.array([self._answer(row, episode) for row, episode in rows], np.float64)
 
     def remarks(self, state: State) -> list[str]:
         """B sentences for people: what the expert does, or why it gave up; empty where it does not say."""
         return [_remark(episode) for episode in state]
+
+    def _answer(self, row: Row, episode: Episode) -> Array:
+        if episode.expert is None:
+            return episode.idle
+        key = (id(episode.expert), _digest(row))
+        if key not in self._answers:
+            if len(self._answers) == REMEMBERED:
+                self._answers.clear()
+            self._answers[key] = episode.expert.answer(row)
+        return self._answers[key]
 
     def _begun(self, registry: Manifest, task: Task, instruction: str, seed: int) -> Episode:
         adapter = adapters.get(registry.adapter_name(task.id))
@@ -115,6 +130,16 @@ def _remark(episode: Episode) -> str:
     if problem:
         return f"gave up: {problem}"
     return "done" if getattr(episode.memory, "finished", False) else "".join(plan[-1:])
+
+
+def _digest(row: Row) -> bytes:
+    """Hash of the numbers of a row; pictures and words, which experts do not read, are left out."""
+    total = hashlib.sha256()
+    for name in sorted(row):
+        if row[name].dtype.kind == "f":
+            total.update(name.encode())
+            total.update(np.ascontiguousarray(row[name]).tobytes())
+    return total.digest()
 
 
 def _rows(observations: Observations, count: int) -> list[Row]:

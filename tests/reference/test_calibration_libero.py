@@ -19,7 +19,7 @@ OWN = {"condition": "contrast", "stage": LAST, "judged": "own"}
 COLLISION = {"condition": "collision", "stage": LAST}
 
 
-def a_plan(horizon=110, **changes):
+def a_plan(horizon=100, **changes):
     given = {"tasks": [8], "init_states": [INIT_STATE], "horizon": horizon, "settings": SETTINGS, **changes}
     return Plan.make("LiberoGoal", **given)
 
@@ -28,7 +28,7 @@ def a_plan(horizon=110, **changes):
 def observations(tmp_path_factory):
     """Moments along the oracle's way through the original."""
     out = tmp_path_factory.mktemp("moments") / "moments.npz"
-    return collect(a_plan(), out, policy="oracle", every=10)
+    return collect(a_plan(), out, policy="oracle", every=20)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def certified():
     scene = adapter.open(facts, tasks, SETTINGS)
     anatomy = adapter.anatomy(facts, tasks)
     found = {
-        row.id: trial.run(scene, book.task(TASK), INIT_STATE, row.goal, anatomy=anatomy, horizon=110)
+        row.id: trial.run(scene, book.task(TASK), INIT_STATE, row.goal, anatomy=anatomy, horizon=100)
         for row in book.select(tasks=[TASK], conditions=["contrast"])
     }
     scene.close()

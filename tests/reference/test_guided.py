@@ -8,6 +8,7 @@ import pytest
 from gym_grounding import adapters, make
 from gym_grounding.errors import PolicyError
 from gym_grounding.policy import load_policy
+from gym_grounding.reference import _guided
 from gym_grounding.testing import TOY_REGISTRY
 
 TRAY, CHEST, KETTLE = "put the block on the tray", "put the block on the chest", "put the kettle on the tray"
@@ -25,7 +26,7 @@ class Counting:
     """An expert whose action is the number of its steps, and its answer that of the goal's letters."""
 
     def __init__(self, goal):
-        self.goal = goal
+        self.goal, self.asked = goal, 0
 
     def start(self):
         return Memory()
@@ -37,7 +38,8 @@ class Counting:
         return np.full(4, step / 10), Memory(step, (*memory.plan, f"count to {step}"), problem, step == 4)
 
     def answer(self, observation):
-        return np.full(4, len(self.goal.id) / 100)
+        self.asked += 1
+        return np.full(4, len(self.goal.id) / 100) + observation["hand_pos"][0]
 
 
 @pytest.fixture
@@ -92,6 +94,23 @@ def test_the_mean_action_takes_nothing_but_the_goal_from_the_state(made, shown):
     assert np.array_equal(answers, policy.mean_action(shown, later))
     assert answers[0].tolist() != answers[1].tolist()
     assert answers[2].tolist() == [0, 0, 0, -1]
+
+
+def test_an_observation_is_answered_once_for_each_goal(made, shown, monkeypatch):
+    policy, state = started("oracle")
+    shown["hand_pos"] = shown["hand_pos"] + 0.01 * np.arange(3)[:, None]
+    answers = policy.mean_action(shown, state)
+    reworded = {**shown, "instruction": shown["instruction"] + 1}
+    assert np.array_equal(policy.mean_action(reworded, state), answers)
+    assert [episode.expert.asked for episode in state[:2]] == [1, 1]
+    turned = policy.mean_action({key: value[::-1] for key, value in shown.items()}, state)
+    assert turned[0, 0] != answers[0, 0]
+    assert np.allclose(turned[0] - answers[0], 0.02)
+    assert [episode.expert.asked for episode in state[:2]] == [2, 1]
+    monkeypatch.setattr(_guided, "REMEMBERED", 3)
+    policy.mean_action({**shown, "hand_pos": shown["hand_pos"] + 1}, state)
+    assert np.array_equal(policy.mean_action(shown, state), answers)
+    assert [episode.expert.asked for episode in state[:2]] == [4, 3], "there was no room for the old ones"
 
 
 def test_remarks_say_what_is_done_or_why_it_ended(made, shown):

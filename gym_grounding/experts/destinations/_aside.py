@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.experts.destinations import _bounds
-from gym_grounding.experts.destinations._plan import ground, releases, rests, search_for
-from gym_grounding.experts.destinations._relief import placed
+from gym_grounding.experts.destinations._plan import releases, search_for
+from gym_grounding.experts.destinations._relief import ground, placed
+from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.destinations._shape import breadth
 from gym_grounding.experts.skills.release import Release
@@ -42,8 +43,8 @@ class Aside:
         """See ``Destination``."""
         base, (x_min, y_min, x_max, y_max) = world.anatomy.base[:2], world.anatomy.extent
         own = breadth(world.body(thing), world.frame(thing).rotation)
-        low = np.maximum(base + [NEAREST, -SIDEWAYS], [x_min + own, y_min + own])
-        high = np.minimum(base + [FARTHEST, SIDEWAYS], [x_max - own, y_max - own])
+        low = np.maximum(base + np.array([NEAREST, -SIDEWAYS]), [x_min + own, y_min + own])
+        high = np.minimum(base + np.array([FARTHEST, SIDEWAYS]), [x_max - own, y_max - own])
         taken = [_extent(world, name) for name in self.avoid]
 
         def margin(origins: Array) -> Array:

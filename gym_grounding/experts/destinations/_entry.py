@@ -51,7 +51,7 @@ def way(body: Body, rest: Rest, obstacles: Sequence[Placed], known: Sequence[Way
     if not rest.roofed:
         return Way(DOWN, float(np.clip(rest.rim + OUTSIDE, SHORTEST, LONGEST)))
     surface = np.concatenate([piece.surface for piece in body.pieces])
-    points = Frame(rest.position + [0.0, 0.0, LIFT], rest.rotation).apply(_thinned(surface))
+    points = Frame(rest.position + np.array([0.0, 0.0, LIFT]), rest.rotation).apply(_thinned(surface))
     near = _Obstacles(points, obstacles)
     for directions in [[one.direction] for one in known] + _directions():
         lengths = [near.length(points, -one) for one in directions]

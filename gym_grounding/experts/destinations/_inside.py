@@ -10,8 +10,9 @@ import numpy as np
 from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations import _bounds
-from gym_grounding.experts.destinations._plan import EDGE, SURE, others, releases, rests, search_for
-from gym_grounding.experts.destinations._relief import Placed, placed
+from gym_grounding.experts.destinations._plan import EDGE, SURE, releases, search_for
+from gym_grounding.experts.destinations._relief import Placed, others, placed
+from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.skills.release import Release
 from gym_grounding.experts.world import Place, World, moved
@@ -67,7 +68,7 @@ class InSpot:
             return found(inside)  # on what is in it already
 
     def _parts(self, world: World, place: Place, below: Sequence[str], without: Sequence[str]) -> Parts:
-        """What carries, what is in the way and what hangs over, when a thing may lie on the things ``below`` as well."""
+        """What carries, what is in the way and what hangs over; the things ``below`` carry as well."""
         own = placed(world, place.parent)
         carriers = [part for part in own if place.joint in (None, part[0].joint)]
         kept = [part for part in own if place.joint not in (None, part[0].joint)]

@@ -9,8 +9,9 @@ import numpy as np
 
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations import _bounds
-from gym_grounding.experts.destinations._plan import EDGE, SURE, ground, others, releases, rests, search_for
-from gym_grounding.experts.destinations._relief import placed
+from gym_grounding.experts.destinations._plan import EDGE, SURE, releases, search_for
+from gym_grounding.experts.destinations._relief import ground, others, placed
+from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.destinations._shape import upright
 from gym_grounding.experts.skills.release import Release
@@ -133,7 +134,7 @@ def _cover(world: World, name: str, thing: str) -> str:
     """What lies on the middle of an object or fixture; empty for nothing."""
     middle = world.frame(name).position
     for other, body in world.anatomy.bodies.items():
-        if body.movable and other not in (name, thing):
-            if _bounds.on_body(middle, world.frame(other).position) > 0 and rests(world, other, name):
-                return other
+        above = body.movable and other not in (name, thing)
+        if above and _bounds.on_body(middle, world.frame(other).position) > 0 and rests(world, other, name):
+            return other
     return ""

@@ -84,6 +84,19 @@ def placed(world: World, *names: str) -> list[Placed]:
     return parts
 
 
+def ground(world: World) -> Placed:
+    """The work surface as a piece."""
+    x_min, y_min, x_max, y_max = np.clip(world.anatomy.extent, -3.0, 3.0)
+    top = world.anatomy.ground
+    corners = np.array([[x, y, z] for x in (x_min, x_max) for y in (y_min, y_max) for z in (top - 0.05, top)])
+    return Piece(corners, corners), Frame(np.zeros(3), np.eye(3))
+
+
+def others(world: World, *without: str) -> list[Placed]:
+    """The pieces of everything but the named, and the work surface."""
+    return [ground(world), *placed(world, *(name for name in world.anatomy.bodies if name not in without))]
+
+
 @lru_cache(maxsize=1024)
 def middle(body: Body) -> Array:
     """Centre of an entity's volume in its own frame, shape (3,) [m]; stands in for the centre of mass."""

@@ -98,7 +98,7 @@ class Search:
     favourite: Array
 
     def grid(self, rotations: Sequence[Array], shift: float = 0.0) -> Grid:
-        """Cells that hold the thing in any of ``rotations`` wherever its origin is looked at, moved by ``shift`` [m]."""
+        """Cells that hold the thing in each rotation wherever its origin is looked at, moved by ``shift`` [m]."""
         around = max(breadth(self.body, rotation) for rotation in rotations) + 2 * CELL
         return Grid.over(self.low - around + shift, self.high + around + shift)
 

@@ -128,9 +128,9 @@ class Shape:
         gaps = self._gaps(view, view.scenery.support)
         heights = gaps.max(axis=1)
         bottom, brim = hollow.T
-        caught = np.isfinite(bottom)
         lowest = heights + self.under[full].min()
-        raised = np.where(caught, lowest - bottom, np.inf)
+        caught = lowest < np.where(np.isfinite(brim), brim, -np.inf) + CELL
+        raised = np.where(caught, lowest - np.where(caught, bottom, 0.0), np.inf)
         clear = np.zeros(len(view))
         for cells, relief in zip(WIDER, view.scenery.wider, strict=True):
             free = self._gaps(view, relief).max(axis=1) <= heights + SAME
@@ -142,7 +142,7 @@ class Shape:
             view.of(view.scenery.around)[:, full].max(axis=1) - lowest,
             view.of(view.scenery.under_roof)[:, full].max(axis=1) > -np.inf,
             raised,
-            np.where(caught, brim - lowest, 0.0),
+            np.where(caught, brim, lowest) - lowest,
         )
 
     def _steady(self, view: View, gaps: Array) -> Array:

@@ -11,8 +11,8 @@ from gym_grounding.adapters import Frame
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
-TIP = 0.009
-"""How far the fingertips lie beyond the grip site along the approach [m]."""
+TIP, HALF = 0.009, 0.0105
+"""How far the fingertips lie beyond the grip site along the approach, and half the breadth of a finger [m]."""
 PALM = np.array([[-0.104, -0.034, -0.125], [0.104, 0.034, -0.031]])
 """Least and greatest corner of the box around the palm, in the grip site's axes [m]."""
 WRIST = np.array([[-0.07, -0.07, -0.28], [0.07, 0.07, -0.125]])
@@ -26,8 +26,8 @@ REACH = 0.35
 def boxes(width: float) -> Array:
     """Boxes that enclose the hand, its pads ``width`` apart, shape (n, 2, 3) [m]."""
     inner, outer = width / 2, width / 2 + 0.018
-    right = np.array([[inner, -0.0105, -0.045], [outer, 0.0105, TIP]])
-    left = np.array([[-outer, -0.0105, -0.045], [-inner, 0.0105, TIP]])
+    right = np.array([[inner, -HALF, -0.045], [outer, HALF, TIP]])
+    left = np.array([[-outer, -HALF, -0.045], [-inner, HALF, TIP]])
     return np.stack([right, left, PALM, WRIST])
 
 

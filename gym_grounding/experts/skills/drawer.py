@@ -9,24 +9,26 @@ from numpy.typing import NDArray
 
 from gym_grounding.experts.control import CLOSED, OPENED, Command
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
-from gym_grounding.experts.skills._fixture import Bar, handle, openness
-from gym_grounding.experts.skills._grip import Grip, between, grips
+from gym_grounding.experts.skills._fixture import UP, Bar, handle, openness
+from gym_grounding.experts.skills._grip import AGAINST, AROUND, UPON, Grip, between, grips
 from gym_grounding.experts.skills._reach import Surroundings, offset, towards
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
-OPEN_AT, PULLED_TO = 0.88, 0.94
+OPEN_AT, PULLED_TO = 0.876, 0.94
 """Openness from which a drawer counts as open (LIBERO: 0.875), and to which it is pulled."""
 SHUT_AT, PUSHED_TO = -0.005, -0.02
 """Openness below which a drawer counts as shut (LIBERO: 0), and to which it is pushed."""
 PULL, LEAD = 0.035, 0.02
 """Offset that a pull asks for in one step, and how far ahead of the bar it aims; a stronger one slips off [m]."""
-PRESS = 0.025
+PRESS = 0.012
+"""How far into the bar closed fingers press to drag it along [m]."""
+PUSH = 0.025
 """How far behind the face of the bar a push aims [m]."""
-CLEAR = 0.09
+CLEAR = 0.06
 """The hand has left when it is this far back [m]."""
 TRIES, LIMIT = 5, 120
-"""Ways to take the bar that are tried, and steps for each."""
+"""Ways to have the bar that are tried, and steps for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,9 @@ class Memory:
 
     Attributes:
         around: what stands around.
-        ways: ways to take or press the bar, the present one first.
+        ways: ways to have the bar, the present one first.
         tries: ways given up.
-        held: whether the bar was held at the last step.
+        held: whether the bar followed the hand at the last step.
         steps: since the present way was chosen.
     """
 
@@ -85,28 +87,27 @@ class PullDrawer:
         bar = handle(world, self.fixture, self.joint)
         share = openness(world, self.fixture, self.joint)
         if memory is None:
-            travel = (PULLED_TO - share) * abs(_reach(world, self))
-            memory = Memory(
-                Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=False))
-            )
-        held = _holds(world, bar)
+            memory = _begun(world, self, bar, PULLED_TO - share, (UPON, AROUND))
+        grip = memory.grip
+        held = grip.has(world, bar)
         if share >= PULLED_TO or (share >= OPEN_AT and not held):
             return _leave(world, bar, memory)
         memory = memory.next_step(held)
         if memory.tries >= TRIES:
-            return Step(
-                Command(grip=OPENED), memory, FAILED, f"the handle slipped or could not be reached {TRIES} times"
-            )
-        goal = memory.grip.grasp(bar)
+            return Step(Command(grip=OPENED), memory, FAILED, f"the handle slipped or was not reached {TRIES} times")
+        goal = grip.pose(bar)
         if held:
-            command = Command(goal.position + LEAD * bar.outward, goal.rotation, CLOSED, reach=PULL)
-            return Step(command, memory, careful=True)
-        off = offset(world.hand, goal, goal.rotation[:, 2])
-        closing = world.width < 0.07 and between(world.hand, bar, 0.011) and world.closing > 0.01
-        if closing or off.within(0.012, 0.01, 0.15):
+            aim = goal.position + LEAD * bar.outward - (PRESS * UP if grip.kind == UPON else 0.0)
+            return Step(Command(aim, goal.rotation, CLOSED, reach=PULL), memory, careful=True)
+        off = offset(world.hand, goal, grip.entry(bar))
+        if grip.kind == AROUND and self._closes(world, bar, off.within(0.012, 0.01, 0.15)):
             return Step(Command(goal.position, goal.rotation, CLOSED), memory, careful=True)
-        command = towards(world, memory.around, goal, goal.rotation[:, 2], OPENED)
+        command = towards(world, memory.around, goal, grip.entry(bar), OPENED if grip.kind == AROUND else CLOSED)
         return Step(command, memory, careful=abs(off.depth) < 0.05 and off.lateral < 0.03)
+
+    @staticmethod
+    def _closes(world: World, bar: Bar, there: bool) -> bool:
+        return there or (world.width < 0.07 and between(world.hand, bar, 0.011) and world.closing > 0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,45 +136,33 @@ class ShutDrawer:
         bar = handle(world, self.fixture, self.joint)
         share = openness(world, self.fixture, self.joint)
         if memory is None:
-            travel = (PUSHED_TO - share) * abs(_reach(world, self))
-            memory = Memory(
-                Surroundings.of(world), tuple(grips(world, self.fixture, self.joint, bar, travel, pressing=True))
-            )
-        goal = memory.grip.press(bar)
-        off = offset(world.hand, goal, -bar.outward)
-        touching = off.depth < 0.01 and off.lateral < 0.03
-        if share <= PUSHED_TO or (share <= SHUT_AT and not touching):
-            return _withdraw(world, bar, memory)
+            memory = _begun(world, self, bar, PUSHED_TO - share, (AGAINST,))
+        grip = memory.grip
+        if share <= PUSHED_TO or (share <= SHUT_AT and not grip.has(world, bar)):
+            return _leave(world, bar, memory)
         memory = memory.next_step(False)
         if memory.tries >= TRIES:
             return Step(Command(grip=CLOSED), memory, FAILED, f"the drawer could not be pushed in {TRIES} times")
-        command = towards(world, memory.around, goal, -bar.outward, CLOSED, PRESS)
-        return Step(command, memory, careful=off.depth < 0.05)
+        goal = grip.pose(bar)
+        command = towards(world, memory.around, goal, grip.entry(bar), CLOSED, PUSH)
+        return Step(command, memory, careful=offset(world.hand, goal, grip.entry(bar)).depth < 0.05)
 
 
-def _reach(world: World, deed: PullDrawer | ShutDrawer) -> float:
+def _begun(world: World, deed: PullDrawer | ShutDrawer, bar: Bar, share: float, kinds: tuple[str, ...]) -> Memory:
     joint = world.body(deed.fixture).joints[deed.joint]
-    return max(abs(joint.low), abs(joint.high))
-
-
-def _holds(world: World, bar: Bar) -> bool:
-    """Whether the bar is held: it is between the pads, and they have stopped at it."""
-    stopped = 0.5 * bar.thickness < world.width < 0.068 and abs(world.closing) < 0.02
-    return stopped and between(world.hand, bar, 0.014)
+    travel = share * max(abs(joint.low), abs(joint.high))
+    return Memory(Surroundings.of(world), tuple(grips(world, deed.fixture, deed.joint, bar, travel, kinds)))
 
 
 def _leave(world: World, bar: Bar, memory: Memory) -> Step:
-    goal = memory.grip.grasp(bar)
-    approach = world.hand.rotation[:, 2]
-    off = offset(world.hand, goal, approach)
-    if world.width < bar.thickness + 0.02 and between(world.hand, bar, 0.02):
+    """Let go and back off: upwards from upon a bar, else the way in which the hand came."""
+    grip, hand = memory.grip, world.hand
+    around = grip.kind == AROUND
+    if around and world.width < 0.07 and between(hand, bar, 0.02):
         return Step(Command(grip=OPENED), memory, careful=True)
+    entry = -UP if grip.kind == UPON else grip.entry(bar)
+    off = offset(hand, grip.pose(bar), entry)
     away = off.depth > CLEAR or off.lateral > CLEAR
-    return Step(Command(world.hand.position - 0.05 * approach, grip=OPENED), memory, DONE if away else RUNNING)
-
-
-def _withdraw(world: World, bar: Bar, memory: Memory) -> Step:
-    goal = memory.grip.press(bar)
-    off = offset(world.hand, goal, -bar.outward)
-    away = off.depth > CLEAR or off.lateral > CLEAR
-    return Step(Command(world.hand.position + 0.05 * bar.outward, grip=CLOSED), memory, DONE if away else RUNNING)
+    return Step(
+        Command(hand.position - 0.05 * entry, grip=OPENED if around else CLOSED), memory, DONE if away else RUNNING
+    )

@@ -1,0 +1,142 @@
+"""The expert's bookkeeping, with deeds that do as they are told."""
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from experts.scenes import anatomy, block, observation
+
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts import Expert, planner
+from gym_grounding.experts.control import Command
+from gym_grounding.experts.expert import BLOCKED, FREEING, PATIENCE
+from gym_grounding.experts.skills import DONE, FAILED, RUNNING, Step
+from gym_grounding.types import Goal, Predicate
+
+GOAL = Goal((Predicate("on", ("block_1", "bowl_1")),))
+SEEN = observation({"block_1": (0.0, 0.0, 0.92)})
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Ends after some steps in some way."""
+
+    name: str = "deed"
+    steps: int = 2
+    status: str = DONE
+    lasting: bool = False
+    raises: str = ""
+    blocker: str = ""
+
+    @property
+    def words(self):
+        return self.name
+
+    def done(self, world):
+        return False
+
+    def advance(self, world, memory):
+        if self.raises:
+            raise NoPlan(self.raises, self.blocker)
+        count = (memory or 0) + 1
+        status = self.status if count >= self.steps else RUNNING
+        target = world.hand.position + np.array([0.2, 0.0, 0.0])
+        return Step(Command(target), count, status, "it would not" if status == FAILED else "", careful=count == 1)
+
+
+@pytest.fixture
+def expert():
+    return Expert(anatomy(block_1=(True, (block((0.02, 0.02, 0.02)),), ())), GOAL)
+
+
+def plan(monkeypatch, *deeds):
+    """The planner hands these out one after another, then nothing."""
+    left = list(deeds)
+    monkeypatch.setattr(planner, "next_deed", lambda goal, world, tired: left.pop(0) if left else None)
+
+
+def lived(expert, steps, seen=SEEN):
+    memory, actions = expert.start(), []
+    for _ in range(steps):
+        action, memory = expert.act(seen, memory)
+        actions.append(action)
+    return np.array(actions), memory
+
+
+def test_deeds_follow_one_another_until_nothing_is_left(expert, monkeypatch):
+    plan(monkeypatch, Deed("one"), Deed("two"))
+    actions, memory = lived(expert, 6)
+    assert memory.plan == ("one", "two")
+    assert memory.finished
+    assert not memory.problem
+    assert np.all(actions[:4, 0] == 1)
+    assert np.all(actions[4:] == 0)
+
+
+def test_a_deed_that_fails_is_given_up_after_some_times(expert, monkeypatch):
+    plan(monkeypatch, *[Deed("same", status=FAILED)] * 10)
+    _, memory = lived(expert, 20)
+    assert memory.plan == ("same",) * PATIENCE
+    assert memory.problem == f"same: it would not ({PATIENCE} times)"
+    assert not memory.finished
+
+
+def test_a_goal_without_a_plan_ends_with_the_reason(expert, monkeypatch):
+    def none(goal, world, tired):
+        raise NoPlan("no skill reaches it")
+
+    monkeypatch.setattr(planner, "next_deed", none)
+    actions, memory = lived(expert, 3)
+    assert memory.problem == "no skill reaches it"
+    assert np.all(actions == 0)
+
+
+def test_what_blocks_a_deed_is_taken_aside_first(expert, monkeypatch):
+    plan(monkeypatch, Deed("blocked", raises="full", blocker="block_1"))
+    monkeypatch.setattr(planner, "cleared", lambda problem, world: Deed(f"clear {problem.blocker}"))
+    _, memory = lived(expert, 2)
+    assert memory.plan == ("blocked", "clear block_1")
+    assert memory.failures == 1
+
+
+def test_deeds_that_undo_each_other_end(expert, monkeypatch):
+    plan(monkeypatch, *(Deed(str(number), steps=1) for number in range(100)))
+    _, memory = lived(expert, 60)
+    assert "not done after 16 deeds" in memory.problem
+
+
+def test_a_lasting_deed_goes_on_when_it_is_done(expert, monkeypatch):
+    plan(monkeypatch, Deed("hold", lasting=True))
+    actions, memory = lived(expert, 8)
+    assert memory.finished
+    assert memory.plan == ("hold",)
+    assert np.all(actions[:, 0] == 1)
+
+
+def test_careful_steps_are_marked(expert, monkeypatch):
+    plan(monkeypatch, Deed("one", steps=3))
+    assert lived(expert, 1)[1].careful
+    plan(monkeypatch, Deed("one", steps=3))
+    assert not lived(expert, 2)[1].careful
+
+
+def test_an_arm_that_does_not_move_draws_back(expert, monkeypatch):
+    plan(monkeypatch, Deed("far", steps=500))
+    away = observation({"block_1": (0.0, 0.0, 0.92)}, hand=(0.2, 0.1, 1.3))
+    actions, memory = lived(expert, BLOCKED + 3, away)
+    assert memory.freeing > 0
+    assert actions[-1][0] < 0  # back towards the robot, though the deed wants to go on
+    assert actions[-1][6] == 0  # whatever is held stays held
+    assert lived(expert, BLOCKED + 3 + FREEING, away)[1].plan == ()  # (the planner has nothing left)
+
+
+def test_answering_leaves_no_trace(expert, monkeypatch):
+    monkeypatch.setattr(planner, "next_deed", lambda goal, world, tired: Deed("one"))
+    assert np.array_equal(expert.answer(SEEN), expert.answer(SEEN))
+
+
+def test_memory_can_be_sent_to_another_process(expert, monkeypatch):
+    plan(monkeypatch, Deed("one", steps=5))
+    _, memory = lived(expert, 2)
+    assert pickle.loads(pickle.dumps(memory)).plan == ("one",)  # noqa: S301
