@@ -197,7 +197,8 @@ def test_a_reference_policy_is_named_and_needs_no_more(tmp_path, name):
         "evaluate", "--policy", name, *TOY, "--workers", 0, "--out", tmp_path / "run", "--observation", "pixels"
     )
     assert blind.exit_code == 2
-    assert f"{name.replace('-', '_')} wants observation='state', not 'pixels'; ask for 'state' or 'both'" in blind.output
+    wanted = f"{name.replace('-', '_')} wants observation='state', not 'pixels'; ask for 'state' or 'both'"
+    assert wanted in blind.output
     done = run("evaluate", "--policy", name, *TOY, "--workers", 0, "--out", tmp_path / "run")
     assert done.exit_code == 0, done.output
     with RunStore.open(tmp_path / "run") as store:

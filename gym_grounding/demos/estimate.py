@@ -14,13 +14,13 @@ USUAL_ROWS = 120
 """Of suites that are not listed."""
 REST = 30
 """Control steps of an attempt that are not in the demonstration: settling, and at rest at the end."""
-STEP = {False: 0.012, True: 0.080}
+STEP = {False: 0.015, True: 0.120}
 """Time of a control step without and with pictures [s]; one of two cores of a server's processor, drawn in software."""
 OPENING = 8.0
 """Time until a process has its scene [s]."""
 MODEL = 90_000
 """Size of the model in each demonstration [bytes]."""
-ROW = {False: 2_600, True: 45_000}
+ROW = {False: 2_600, True: 50_000}
 """Size of a row without and with pictures [bytes]."""
 
 

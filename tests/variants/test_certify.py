@@ -40,7 +40,7 @@ def path(tmp_path):
 
 
 def run(path, ids=SOME, states=range(3), workers=1, measurer=fake_oracle.measure, kept=None, **more):
-    kept = kept or record(path)
+    kept = record(path) if kept is None else kept
     rows = certify.chosen(BOOK, ids=ids)
     starts = certify.pending(BOOK, rows, states, kept, **more)
     return list(certify.certify(BOOK, starts, kept, workers, measurer))
@@ -283,6 +283,10 @@ def test_two_runs_at_once_do_not_undo_each_other(path):
     run(path, ids=SOME[:1], states=range(3, 5), kept=one)
     assert len(lines(path)) == 3
     assert len(record(path).outcomes(TASK, STOVE.goal)) == 5
+    other.add(TASK, STOVE.goal, {}, 600, {0: (newer := Outcome("transient", False, 99))})
+    other.save()
+    run(path, ids=SOME[:1], states=range(5, 6), kept=one)
+    assert record(path).outcomes(TASK, STOVE.goal)[0] == newer, "an older outcome was written once more"
 
 
 def test_a_full_disk_is_told_and_the_old_record_stays(path, monkeypatch):

@@ -16,6 +16,8 @@ from gym_grounding.experts.world import Place
 Array = NDArray[np.float64]
 _ABOVE, _BELOW, _DEEPER = 0.10, 0.005, 0.01
 """How far above a region counts as on it, how far into it, and how far under it as in it [m]."""
+LEVEL = 1e-9
+"""Origins at one height count as on each other [m]."""
 STEEP = np.sqrt(0.5)
 """Vertical share of a direction from which on it counts as height."""
 NEAR = 0.03
@@ -45,7 +47,8 @@ def in_region(place: Place, origins: Array, spare: float = 0.0) -> Array:
 def on_body(support: Array, origins: Array, spare: float = 0.0) -> Array:
     """Distance of origins, shape (..., 3), from the bounds of ``on`` a thing whose origin is ``support`` [m]."""
     sideways = NEAR - np.linalg.norm(origins[..., :2] - support[:2], axis=-1)
-    return _sideways(sideways, origins[..., 2] - support[2] - spare)
+    height = origins[..., 2] - support[2] - spare
+    return _sideways(sideways, height + LEVEL)
 
 
 def _sideways(distance: Array, height: Array) -> Array:

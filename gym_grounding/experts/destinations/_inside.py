@@ -19,6 +19,8 @@ from gym_grounding.experts.world import Place, World, moved
 
 HEADROOM = 0.8
 """What starts above this share of a region's upper half hangs over what is in it."""
+DRAWER, DOOR = 0.06, 0.8
+"""A drawer opened less than this is shut, and a door [m, rad]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class InSpot:
         place = world.spot(self.name)
         if not place.parent:
             raise NoPlan(f"{self.name} is a zone of the work surface, which has no inside")
+        if _shut_now(world, place):
+            raise NoPlan(f"{self.name} is shut")
         low, high = _bounds.box(place)
         search = search_for(
             world,
@@ -54,7 +58,7 @@ class InSpot:
         )
         coming = tuple(mate for mate in self.beside if not self.reached(world, mate))
         inside = _inside(world, place, thing)
-        problem = _problem(world, place, thing)
+        problem = f"{thing} finds no room in {self.name}"
 
         def found(below: Sequence[str]) -> list[Release]:
             parts = self._parts(world, place, below, (thing, *coming))
@@ -111,12 +115,10 @@ def _shut(world: World, place: Place, drawer: bool) -> list[Placed]:
     return [(piece, shift.then(own)) for piece in body.pieces if piece.joint != place.joint]
 
 
-def _problem(world: World, place: Place, thing: str) -> str:
+def _shut_now(world: World, place: Place) -> bool:
     joints = world.body(place.parent).joints
-    number = place.joint if place.joint is not None else 0
-    if number < len(joints):
-        now = world.joint(place.parent, number)
-        span = joints[number].high - joints[number].low
-        if abs(now) < span / 2:
-            return f"{place.name} is shut, or not open enough for {thing}"
-    return f"{thing} finds no room in {place.name}"
+    number = 0 if place.joint is None else place.joint
+    if number >= len(joints):
+        return False
+    least = DRAWER if joints[number].slides else DOOR
+    return abs(world.joint(place.parent, number)) < least

@@ -26,7 +26,7 @@ APART, TURNED = 0.02, 0.3
 """Releases differ by this much at least [m, rad]."""
 EDGE, SURE = 0.004, 0.0005
 """How far inside the goal's bounds an origin must be, sideways and in height [m]."""
-CAREFUL, LOOSE = 0.004, 0.012
+CAREFUL, LOOSE = 0.006, 0.012
 """Bounds of the slack of a release [m]."""
 ALIKE = 0.006
 """What a release costs for each better one that is like it [m]."""
@@ -104,7 +104,7 @@ def _extent(body: Body, rest: Rest) -> tuple[Array, Array]:
 
 
 def _release(rest: Rest, found: Way) -> Release:
-    slack = float(np.clip(min(rest.inside, rest.clear + CAREFUL), CAREFUL, LOOSE))
+    slack = float(np.clip(min(rest.inside + EDGE, rest.clear + CAREFUL), EDGE, LOOSE))
     straight = not rest.roofed
     return Release(
         rest.position,

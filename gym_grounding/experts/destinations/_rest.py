@@ -119,7 +119,7 @@ class Search:
             turns: number of quarter turns, 1 for the rotation alone.
             circle: so many of ``rotations``, from the first, make a full circle with their quarter turns: where all
                 of them rest, any turn will.
-            singly: whether the turns of a circle are wanted one by one as well.
+            singly: whether the turns of a circle are wanted one by one as well, and positions far and wide.
             leaning: whether the thing is to fall against something: then its edges count rather than the support's, and
                 it may be as near to toppling as it likes.
         """
@@ -138,15 +138,19 @@ class Search:
         value = np.minimum(inside, WIDE) - DRIFT * np.linalg.norm(centres - self.favourite, axis=-1)
         best = np.argsort(-(value - FALL * raised).max(axis=0), kind="stable")[:BEST]
         best = best[inside[:, best].max(axis=0) > 0]
+        if singly:
+            inner = np.flatnonzero(inside.max(axis=0) > 0)
+            best = inner[:: len(inner) // (2 * BEST) + 1]
         if not len(best):
             return []
         view = View(scenery, cells[best], view.half)
         hollow = scenery.hollow(cells[best])
         lies = [shape.lies(view, hollow, least) for shape in shapes]
+        prices = [self._price(shape) for shape in shapes]
         found: list[Rest] = []
         for number, spot in enumerate(best):
             fits = [
-                self._rest(origins[i, spot], shape, lies[i], number, inside[i, spot], value[i, spot])
+                _rest(origins[i, spot], shape, lies[i], number, inside[i, spot], value[i, spot] - prices[i])
                 for i, shape in enumerate(shapes)
                 if inside[i, spot] > 0 and lies[i].steady[number] > -FAR
             ]
@@ -154,24 +158,29 @@ class Search:
             found += joined if not singly or joined == fits else joined + fits
         return found
 
-    def _rest(self, origin: Array, shape: Shape, lies: Lies, number: int, inside: float, value: float) -> Rest:
+    def _price(self, shape: Shape) -> float:
+        """What turning and tilting into a shape's rotation costs [m]."""
         turn = float(Rotation.from_matrix(shape.rotation @ self.now.T).magnitude())
         tilt = float(np.arccos(np.clip((upright(self.now)[2] * shape.rotation[2]).sum(), -1.0, 1.0)))
-        steady, clear, roofed = float(lies.steady[number]), float(lies.clear[number]), bool(lies.roofed[number])
-        return Rest(
-            position=origin,
-            rotation=shape.rotation,
-            free=False,
-            weight=float(origin[2] + shape.weight[2]),
-            score=float(value) + min(steady, STEADY) + clear - TURN * turn - TILT * tilt - ROOFED * roofed,
-            inside=float(inside),
-            clear=clear,
-            rim=float(lies.rim[number]),
-            roofed=roofed,
-            raised=float(lies.raised[number]),
-            sunk=float(lies.sunk[number]),
-            steady=steady,
-        )
+        return TURN * turn + TILT * tilt
+
+
+def _rest(origin: Array, shape: Shape, lies: Lies, number: int, inside: float, value: float) -> Rest:
+    steady, clear, roofed = float(lies.steady[number]), float(lies.clear[number]), bool(lies.roofed[number])
+    return Rest(
+        position=origin,
+        rotation=shape.rotation,
+        free=False,
+        weight=float(origin[2] + shape.weight[2]),
+        score=float(value) + min(steady, STEADY) + clear - ROOFED * roofed,
+        inside=float(inside),
+        clear=clear,
+        rim=float(lies.rim[number]),
+        roofed=roofed,
+        raised=float(lies.raised[number]),
+        sunk=float(lies.sunk[number]),
+        steady=steady,
+    )
 
 
 def _joined(fits: list[Rest], circle: Sequence[Shape]) -> list[Rest]:

@@ -142,7 +142,7 @@ class Shape:
             view.of(view.scenery.around)[:, full].max(axis=1) - lowest,
             view.of(view.scenery.under_roof)[:, full].max(axis=1) > -np.inf,
             raised,
-            np.where(caught, brim, lowest) - lowest,
+            np.where(caught, brim, 0.0) - np.where(caught, lowest, 0.0),
         )
 
     def _steady(self, view: View, gaps: Array) -> Array:

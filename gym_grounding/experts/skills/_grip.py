@@ -22,19 +22,19 @@ AROUND, UPON, AGAINST = "around", "upon", "against"
 """Open fingers that close around the bar; closed fingertips that press down upon it; or against its face."""
 REST = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 """The hand's axes at the start of an episode; the wrist turns by about two radians from there, either way."""
-TILTS = {AROUND: (1.2, 1.3, 1.4, 1.05), UPON: (0.9, 0.8, 1.0, 0.6), AGAINST: (1.2, 1.0, 1.35, 0.8)}
+TILTS = {AROUND: (1.2, 1.3, 1.4, 1.05), UPON: (0.9, 0.8, 1.0, 0.6), AGAINST: (1.1, 1.25, 0.95, 0.8)}
 """Angles between the approach and straight down [rad]."""
 ROLLS = {
     AROUND: (0.0, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9),
     UPON: (np.pi / 2, -np.pi / 2),
-    AGAINST: (0.0, 0.8, -0.8, np.pi / 2, -np.pi / 2),
+    AGAINST: (np.pi / 2, -np.pi / 2),
 }
 """Turns of the hand about its approach [rad]; at 0 the closing axis is upright."""
 PAST = 0.004
 """How far the grip site is brought past the middle of the bar [m]."""
 OUTER = 0.002
 """How far outward of the bar's middle the fingertips press down [m]."""
-HIT, TURN = 0.05, 0.5
+HIT, TURN = 0.1, 0.5
 """What a point struck and a radian of turning cost."""
 STRUCK = 60.0
 """Points struck from which on a way is no way."""

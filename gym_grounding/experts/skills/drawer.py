@@ -17,8 +17,8 @@ from gym_grounding.experts.world import World
 Array = NDArray[np.float64]
 OPEN_AT, PULLED_TO = 0.876, 0.94
 """Openness from which a drawer counts as open (LIBERO: 0.875), and to which it is pulled."""
-SHUT_AT, PUSHED_TO = -0.005, -0.02
-"""Openness below which a drawer counts as shut (LIBERO: 0), and to which it is pushed."""
+SHUT_AT, PUSHED_TO = -0.003, -0.006
+"""Openness below which a drawer counts as shut (LIBERO: 0), and to which it is pushed; it goes in to -0.01."""
 PULL, LEAD = 0.035, 0.02
 """Offset that a pull asks for in one step, and how far ahead of the bar it aims; a stronger one slips off [m]."""
 PRESS = 0.012
