@@ -15,7 +15,7 @@ RUNS := $(addprefix runs/demo/,$(POLICIES))
 
 demo: setup
 	for policy in $(POLICIES); do $(RUN)/gym-grounding evaluate --policy $$policy $(DEMO) --workers $(WORKERS) --out runs/demo/$$policy || exit; done
-	$(RUN)/gym-grounding observe --policy oracle --expert --every 40 $(DEMO) --out runs/demo/observations.npz
+	$(RUN)/gym-grounding observe --policy oracle --every 40 $(DEMO) --out runs/demo/observations.npz
 	for run in $(RUNS); do $(RUN)/gym-grounding probe $$run --observations runs/demo/observations.npz || exit; done
 	$(RUN)/gym-grounding report $(RUNS) --out runs/demo/report
 
@@ -40,7 +40,7 @@ $(VENV)/.base: pyproject.toml constraints.txt .ci/setup
 	@touch $@
 
 $(VENV)/.full: pyproject.toml constraints.txt .ci/setup
-	PYTHON="$(PYTHON)" .ci/setup "$(VENV)" ".[policies,audit,dev]"
+	PYTHON="$(PYTHON)" .ci/setup "$(VENV)" ".[policies,audit,minari,dev]"
 	@touch $@ $(VENV)/.base
 
 clean:

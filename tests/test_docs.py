@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -116,11 +117,12 @@ def test_commands_and_their_options_exist(name):
     for text in used:
         words = shlex.split(text)[1:]
         command = COMMANDS[words[0]]
-        if words[0] == "variants" and len(words) > 1:
-            command = variants.commands[words[1]]
+        if isinstance(command, click.Group) and len(words) > 1:
+            command = command.commands[words[1]]
         known = {option for one in command.params for option in one.opts}
         assert {word for word in words if word.startswith("--")} <= known, text
-    every = [*COMMANDS.values(), *variants.commands.values()]
+    groups = [command for command in COMMANDS.values() if isinstance(command, click.Group)]
+    every = [*COMMANDS.values(), *(one for group in groups for one in group.commands.values())]
     options = {option for command in every for one in command.params for option in one.opts}
     options |= {"--check"}  # of docs/generate.py as well
     assert {found for text in quoted(page) for found in re.findall(r"(?<!\S)--[a-z][a-z-]*", text)} <= options

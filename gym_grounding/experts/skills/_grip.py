@@ -110,7 +110,7 @@ def grips(world: World, fixture: str, number: int, bar: Bar, travel: float, kind
         NoPlan: the hand would strike something in each; names a thing that could be moved aside.
     """
     around = _around(world, fixture, number, bar)
-    ranked = []
+    ranked: list[tuple[float, int, Grip, float]] = []
     for rank, kind in enumerate(kinds):
         for grip in _candidates(kind, bar):
             pose, width = grip.pose(bar), OPEN if kind == AROUND else 0.0
