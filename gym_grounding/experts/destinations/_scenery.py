@@ -87,7 +87,8 @@ class Scenery:
     @cached_property
     def around(self) -> Array:
         """Everything, grown sideways by a little."""
-        return maximum_filter(np.maximum(self.support, self.other), 2 * _NEAR + 1, mode="nearest")
+        grown: Array = maximum_filter(np.maximum(self.support, self.other), 2 * _NEAR + 1, mode="nearest")
+        return grown
 
     @cached_property
     def under_roof(self) -> Array:
