@@ -25,6 +25,8 @@ NAME = "demos.fake_arm"
 POSITIONS, VELOCITIES = 12, 3
 """Seven joints, of which the first three are the hand's place, two fingers and the cup; the hand's speed."""
 MODEL = '<mujoco><worldbody><body name="box_1_main" pos="0 0 0"/></worldbody></mujoco>'
+PATTERN = 7 * np.arange(128 * 128 * 3).reshape(128, 128, 3)
+"""Loses something when it is kept as JPEG."""
 REACH = 0.5
 """Where the arm ends [m]."""
 SETTINGS = Settings(player=f"{NAME}:PLAYER", horizon=60)
@@ -52,6 +54,9 @@ class FakeScene:
         if state.shape != self._state.shape:
             raise SimulatorError("another scene")
         self._state = np.array(state)
+        # As in LIBERO, what the reset drew and where the fixtures stand leaves traces.
+        self._state[7] += 1e-12 * seed
+        self._state[6] += 0.0 if poses is None else 1e-3 * poses["box_1"][1]
         self._box = np.zeros(7) if poses is None else np.array(poses["box_1"])
         for _ in range(self._settings.settle_steps if settle_steps is None else settle_steps):
             self._advance(np.zeros(7))
@@ -115,7 +120,7 @@ class FakeScene:
         }
         if self._settings.observation == "both":
             size = self._settings.image_size
-            found["agentview_image"] = np.full((size, size, 3), int(1000 * state[0]) % 256, np.uint8)
+            found["agentview_image"] = (PATTERN[:size, :size] + int(1000 * state[0])).astype(np.uint8)
             found["robot0_eye_in_hand_image"] = np.zeros((size, size, 3), np.uint8)
         return found
 
@@ -165,8 +170,17 @@ class SlowPlayer(FakePlayer):
         return super().__call__(*arguments)
 
 
+class FailingPlayer(FakePlayer):
+    """Breaks the simulator where the cup is far to one side."""
+
+    def __call__(self, scene, facts, tasks, goal, observation, *rest):
+        if observation["cup_1_pos"][0] > 0.2:
+            raise SimulatorError("it exploded")
+        return super().__call__(scene, facts, tasks, goal, observation, *rest)
+
+
 class DyingPlayer(FakePlayer):
-    """Takes its process with it in the third attempt or so."""
+    """Takes its process with it where the cup is far to one side."""
 
     def __call__(self, scene, facts, tasks, goal, observation, *rest):
         if observation["cup_1_pos"][0] > 0.2:
@@ -177,6 +191,7 @@ class DyingPlayer(FakePlayer):
 ADAPTER = FakeAdapter()
 PLAYER = FakePlayer()
 SLOW = SlowPlayer()
+FAILING = FailingPlayer()
 DYING = DyingPlayer()
 
 

@@ -169,7 +169,7 @@ def test_files_without_a_start_are_replayed_from_their_first_row(spoiled, arm):
 
     found = shown(spoiled(foreign), arm)
     assert not any(one.exact for one in found)
-    assert all(one.equal and one.reached for one in found)
+    assert all(one.reached and one.positions < 1e-3 for one in found)
     assert len(shown(spoiled(foreign), arm, limit=2)) == 2
 
 

@@ -170,11 +170,12 @@ def test_show_draws_each_stored_state(command, sound, tmp_path):
 
 
 def test_show_goes_by_the_states_and_the_camera(sound, arm, tmp_path):
-    seen = []
+    seen, boxes = [], []
 
     class Watching(fake_arm.FakeScene):
         def look(self, state, camera, size):
             seen.append((state, camera, size))
+            boxes.append(self._box[0])
             return super().look(state, camera, size)
 
     from demos.test_demo_check import fake_arm_settings
@@ -184,7 +185,9 @@ def test_show_goes_by_the_states_and_the_camera(sound, arm, tmp_path):
     from gym_grounding.demos.read import opened
 
     with opened(sound) as file:
-        assert np.array_equal([state for state, _, _ in seen], file.demonstration("demo_0").rows("states"))
+        demo = file.demonstration("demo_0")
+        assert np.array_equal([state for state, _, _ in seen], demo.rows("states"))
+        assert set(boxes) == {float(demo.numbers("seed")) / 7.0}
     assert {(camera, size) for _, camera, size in seen} == {("robot0_eye_in_hand", 80)}
 
 

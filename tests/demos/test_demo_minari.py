@@ -53,7 +53,7 @@ def test_pictures_are_kept_as_they_are_and_pairs_stay_together(tmp_path, arm, mo
         assert len(episode.actions) == demo.length - 1
         assert np.array_equal(episode.actions, demo.rows("actions")[1:])
         assert np.array_equal(episode.observations["agentview_image"], demo.rows("obs/agentview_rgb"))
-        assert np.array_equal(episode.observations["cup_1_pos"], demo.observation("cup_1_pos")[1:])
+        assert np.array_equal(episode.observations["robot0_eef_pos"], demo.rows("obs/ee_pos"))
 
 
 def test_files_of_others_lose_their_first_action(spoiled, arm, tmp_path, monkeypatch):
