@@ -12,11 +12,9 @@ import importlib.metadata
 import math
 import multiprocessing
 import multiprocessing.connection
-import os
 import pickle
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections import deque
@@ -30,14 +28,12 @@ from gym_grounding import manifest as manifests
 from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, WorkerDied
 from gym_grounding.plan import Plan, cell_id
 from gym_grounding.policy import Policy, PolicySource, check_observation
+from gym_grounding.processes import enter, one_thread_each
 from gym_grounding.records import Cell, EpisodeRecord, ErrorRecord
 from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
 
 Unit = tuple[Cell, ...]
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Set to 1 in workers unless they are set already: N workers with N threads each would fight for the cores, and sums
-that are split over threads differ in their last bits from machine to machine."""
 LIBRARIES = {"torch": "torch", "stable_baselines3": "stable-baselines3", "jax": "jax", "transformers": "transformers"}
 """Modules a policy may compute with -> their distributions; their versions are recorded once they are imported."""
 DEATHS = 2
@@ -258,7 +254,7 @@ class Workers:
         clocks = _Clocks(self._context.RawValue("d", 0.0), self._context.RawValue("d", time.monotonic()))
         arguments = (theirs, clocks, self._source.policy, self._source.options, self._plan, self._first)
         process = self._context.Process(target=_work, args=arguments)
-        with _one_thread_each():
+        with one_thread_each():
             process.start()
         theirs.close()  # else the end of the worker would not end the pipe
         return _Worker(process, ours, clocks)
@@ -372,8 +368,7 @@ def _work(
     connection: Connection, clocks: _Clocks, policy: Any, options: dict[str, Any], plan: Plan, first: tuple[int, int]
 ) -> None:
     """A worker's whole life: make the policy, then run a batch for every message, until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    _exit_with_parent()
+    enter()
     try:
         source = PolicySource(policy, options)
         manifest = manifests.load(plan.registry)
@@ -392,18 +387,6 @@ def _work(
         connection.send(_Fatal(error))
     except Exception:
         connection.send(_Fatal(WorkerDied(f"an unforeseen error in a worker process:\n{traceback.format_exc()}")))
-
-
-def _exit_with_parent() -> None:
-    """End this process within moments of its parent's end, also in the middle of a policy's call."""
-
-    def watch() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _made(source: PolicySource, plan: Plan, stage: int, seed: int) -> Policy:
@@ -436,15 +419,3 @@ def _exit_text(code: int | None) -> str:
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
         return f"signal {signal.Signals(-code).name}{hint}"
     return f"exit code {code}"
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside inherit ``THREAD_VARIABLES`` as 1; this process keeps its own."""
-    added = [name for name in THREAD_VARIABLES if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, "1"))
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]

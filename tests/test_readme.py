@@ -80,9 +80,10 @@ def test_commands_and_their_options_exist():
     commands = {found for text in [*quoted(), *blocks("sh")] for found in re.findall(r"gym-grounding ([a-z]+)", text)}
     assert commands >= {"list", "evaluate", "metrics", "validate"}
     assert commands <= cli.main.commands.keys()
-    inner = {found for text in quoted() for found in re.findall(r"gym-grounding variants ([a-z]+)", text)}
-    assert inner >= {"show", "build", "import"}
-    assert inner <= cli.main.commands["variants"].commands.keys()
+    for group, some in (("variants", {"show", "build", "import"}), ("demos", {"make", "check"})):
+        inner = {found for text in quoted() for found in re.findall(rf"gym-grounding {group} ([a-z]+)", text)}
+        assert inner >= some
+        assert inner <= cli.main.commands[group].commands.keys()
     used = {found for text in [*quoted(), *blocks("sh")] for found in re.findall(r"(--[a-z][a-z-]*)", text)}
     assert len(used) > 5
     assert used <= options

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gym_grounding import adapters
+from gym_grounding import adapters, processes
 from gym_grounding import manifest as manifests
 from gym_grounding.demos import worker
 from gym_grounding.demos.progress import Parts, difference
@@ -30,7 +28,6 @@ from gym_grounding.demos.write import assemble
 from gym_grounding.errors import GroundingError, InvalidOption, NoPlan, UnwritableOutput, WorkerDied
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
-from gym_grounding.workers import THREAD_VARIABLES
 
 MADE = "made"
 """The attribute of ``data`` that says, as JSON, with what settings a file was made."""
@@ -239,21 +236,8 @@ def _runner(workers: int) -> Iterator[Callable[[Job], Future[bool]]]:
         finally:
             worker.STAGE.close()
         return
-    others = set(multiprocessing.active_children())
-    # A process forked from one that has drawn cannot draw.
-    spawn = multiprocessing.get_context("spawn")
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=worker.enter)
-        try:
-            yield lambda job: pool.submit(worker.attempt, job)
-        except BaseException:
-            # An attempt in progress is not worth waiting for.
-            for process in multiprocessing.active_children():
-                if process not in others:
-                    process.kill()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with processes.pool(workers) as pool:  # an attempt in progress is not worth waiting for
+        yield lambda job: pool.submit(worker.attempt, job)
 
 
 def _made_here(job: Job) -> Future[bool]:
@@ -302,15 +286,3 @@ def _parsed(text: object) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside compute with one thread each, unless the caller has said otherwise."""
-    added = [name for name in THREAD_VARIABLES if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, "1"))
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]

@@ -12,7 +12,8 @@ from gym_grounding.demos.record import rows_of
 from gym_grounding.demos.settings import Array, Played, Told
 from gym_grounding.errors import InvalidOption
 from gym_grounding.experts import ORACLE_VERSION, Noise, attempt
-from gym_grounding.experts.trial import REST, STABLE
+from gym_grounding.experts.trial import REST
+from gym_grounding.manifest import STABLE
 from gym_grounding.types import Goal, SceneFacts, Task
 
 

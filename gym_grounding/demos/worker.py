@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import signal
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,16 +108,3 @@ def attempt(job: Job) -> bool:
         return True
     write_bytes(parts.failed(job.attempt), json.dumps({"problem": made.problem, **made.notes}).encode())
     return False
-
-
-def enter() -> None:
-    """A worker process's first deed: leave Ctrl-C to the parent, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

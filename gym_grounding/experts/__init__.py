@@ -2,6 +2,6 @@
 
 from gym_grounding.experts.expert import ORACLE_VERSION, Expert, Memory
 from gym_grounding.experts.noise import MILD, Disturbance, Noise
-from gym_grounding.experts.trial import VERDICTS, Trial, attempt, run
+from gym_grounding.experts.trial import Trial, attempt, run
 
-__all__ = ["MILD", "ORACLE_VERSION", "VERDICTS", "Disturbance", "Expert", "Memory", "Noise", "Trial", "attempt", "run"]
+__all__ = ["MILD", "ORACLE_VERSION", "Disturbance", "Expert", "Memory", "Noise", "Trial", "attempt", "run"]

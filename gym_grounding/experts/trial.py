@@ -13,10 +13,9 @@ from gym_grounding.adapters import Anatomy, Observation, Scene
 from gym_grounding.experts.expert import Expert
 from gym_grounding.experts.noise import Disturbance, Noise
 from gym_grounding.goals import NEVER
+from gym_grounding.manifest import NOT_REACHED, STABLE, TRANSIENT, TRIVIAL
 from gym_grounding.types import Goal, Task
 
-STABLE, TRANSIENT, NOT_REACHED, TRIVIAL = "stable", "transient", "not_reached", "trivial"
-VERDICTS = (STABLE, TRANSIENT, NOT_REACHED, TRIVIAL)
 REST = 20
 """Control steps for which a goal must go on after the hand is clear, to be stable."""
 TOUCH = 0.015

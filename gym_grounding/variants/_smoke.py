@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from itertools import groupby
 
+from gym_grounding import processes
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Variant
 
@@ -55,15 +55,9 @@ def run(manifest: Manifest, chosen: Sequence[Variant], workers: int = 1) -> Iter
         for group in groups:
             yield from _try_each(group, manifest.path)
         return
-    # A process forked from one that has drawn cannot draw.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        pending = [pool.submit(_try_all, group, manifest.path) for group in groups]
-        try:
-            for done in as_completed(pending):
-                yield from done.result()
-        finally:
-            for future in pending:
-                future.cancel()
+    with processes.pool(workers) as pool:
+        for done in as_completed([pool.submit(_try_all, group, manifest.path) for group in groups]):
+            yield from done.result()
 
 
 def _try_all(group: Iterable[str], registry: str) -> list[Tried]:

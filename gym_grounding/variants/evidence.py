@@ -6,13 +6,13 @@ are ignored, and measured again.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from gym_grounding import processes
 from gym_grounding.adapters.libero.versions import installed_versions
 from gym_grounding.errors import MissingSource, SimulatorError
 from gym_grounding.types import Goal, SceneFacts, Task
@@ -233,9 +233,7 @@ class Recorded:
                 self._keep(task, self._measurer(task, questions))
                 yield task.id
             return
-        # A forked process would share the compiled scenes of this one.
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        with processes.pool(workers) as pool:
             running = {pool.submit(self._measurer, task, questions): task for task, questions in todo}
             for done in as_completed(running):
                 self._keep(running[done], done.result())

@@ -1,6 +1,7 @@
 """Where things are let go: fabricated tables, plates, baskets, drawers and ovens made of boxes."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,12 @@ def test_nothing_is_put_on_a_tilted_thing(table):
         OnBody("plate_1").releases(here, "block_1")
 
 
+def test_nothing_is_put_on_a_thing_in_the_air(table):
+    here = table(plate_1=((0.0, 0.2, GROUND + 0.1), UPRIGHT))
+    with pytest.raises(NoPlan, match="plate_1 is in the air"):
+        OnBody("plate_1").releases(here, "block_1")
+
+
 def test_what_covers_a_plate_is_named_so_that_it_can_be_cleared_away(table):
     here = table(can_1=((0.01, 0.2, GROUND + 0.046), UPRIGHT))
     with pytest.raises(NoPlan, match="can_1 lies on plate_1") as caught:
@@ -222,9 +229,66 @@ def test_a_thing_on_a_region_must_rest_on_what_carries_the_region(stove):
     assert not spot.reached(stove(pot_1=((0.0, 0.2, GROUND + 0.08), UPRIGHT)), "pot_1")
 
 
+def test_what_stands_on_another_thing_on_a_region_is_not_on_the_region(stove):
+    here = stove()
+    bodies = [*here.anatomy.bodies.values(), brick("book_1", (0.1, 0.1, 0.03))]
+    poses = {
+        "stove_1": ((0.0, 0.2, GROUND), UPRIGHT),
+        "pot_1": ((0.0, 0.2, GROUND + 0.05), UPRIGHT),
+        "pot_2": ((0.3, 0.3, GROUND), UPRIGHT),
+        "book_1": ((0.0, 0.2, GROUND + 0.035), UPRIGHT),
+    }
+    stacked = world(bodies, poses, here.anatomy.spots.values())
+    assert not OnSpot("stove_1_cook_region").reached(stacked, "pot_1")
+    assert OnSpot("stove_1_cook_region").reached(stacked, "book_1")
+
+
+def shelf(pieces, centre, half=0.06):
+    """A block beside a fixture with a region on top."""
+    spot = region("shelf_1_top", "shelf_1", centre, (half, half, 0.003))
+    bodies = [Body("shelf_1", False, pieces), brick("block_1", (0.05, 0.05, 0.06))]
+    poses = {"shelf_1": ((0.0, 0.2, GROUND), UPRIGHT), "block_1": ((0.0, -0.2, GROUND + 0.03), UPRIGHT)}
+    return world(bodies, poses, [spot])
+
+
+def test_things_stay_away_from_edges():
+    here = shelf((box((-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)),), (0.1, 0.0, 0.1))
+    release = OnSpot("shelf_1_top").releases(here, "block_1")[0]
+    assert 0.04 < release.position[0] < 0.085
+
+
+def test_a_thin_wall_between_two_cells_is_seen():
+    top = box((-0.1, -0.1, 0.0), (0.1, 0.1, 0.1))
+    for shift in np.arange(0.0, 0.005, 0.001):
+        wall = box((shift, -0.1, 0.1), (shift + 0.001, 0.1, 0.15))
+        release = OnSpot("shelf_1_top").releases(shelf((top, wall), (0.0, 0.0, 0.1)), "block_1")[0]
+        assert abs(release.position[0] - shift) > 0.025
+
+
+def test_things_stay_away_from_what_rises_from_their_support():
+    top, post = box((-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)), box((0.03, -0.1, 0.1), (0.04, 0.1, 0.3))
+    release = OnSpot("shelf_1_top").releases(shelf((top, post), (0.0, 0.0, 0.1)), "block_1")[0]
+    assert release.position[0] + 0.025 < 0.03 - 0.02
+
+
 def test_a_zone_full_of_something_else_has_no_room(stove):
-    with pytest.raises(NoPlan, match="pot_1 finds no rest on table_zone"):
+    with pytest.raises(NoPlan, match="pot_1 finds no rest on table_zone") as caught:
         OnZone("table_zone").releases(stove(stove_1=((0.0, -0.3, GROUND), UPRIGHT)), "pot_1")
+    assert caught.value.blocker == ""
+
+
+def test_what_takes_all_the_room_of_a_zone_is_named_so_that_it_can_be_cleared_away(stove):
+    here = stove()
+    small = region("table_zone", "", (0.0, -0.3, GROUND - 0.005), (0.03, 0.03, 0.007))
+    bodies = here.anatomy.bodies.values()
+    poses = {
+        "stove_1": ((0.0, 0.2, GROUND), UPRIGHT),
+        "pot_1": ((0.2, 0.0, GROUND), UPRIGHT),
+        "pot_2": ((0.0, -0.3, GROUND), UPRIGHT),
+    }
+    with pytest.raises(NoPlan, match="pot_1 finds no rest on table_zone") as caught:
+        OnZone("table_zone").releases(world(bodies, poses, [small]), "pot_1")
+    assert caught.value.blocker == "pot_2"
 
 
 def test_a_thing_in_the_way_pushes_the_release_aside(stove):
@@ -281,6 +345,15 @@ def test_things_may_fall_into_a_basket_and_lie_beside_each_other():
     assert second.position[2] == pytest.approx(GROUND + 0.006 + 0.025, abs=0.0015)
     both = after(filled, "can_2", second)
     assert all(InSpot(spot.name).reached(both, can) for can in ("can_1", "can_2"))
+
+
+def test_the_way_into_a_basket_begins_above_its_walls():
+    body, spot = basket()
+    poses = {"basket_1": ((0.0, 0.2, GROUND), UPRIGHT), "can_1": ((0.2, 0.0, GROUND + 0.015), UPRIGHT)}
+    here = world([body, brick("can_1", (0.03, 0.03, 0.03))], poses, [spot])
+    release = InSpot(spot.name).releases(here, "can_1")[0]
+    assert release.position[:2] == pytest.approx([0.0, 0.2], abs=0.02)
+    assert release.position[2] - 0.015 + release.depth > GROUND + 0.14
 
 
 def test_where_the_bottom_is_full_things_are_stacked():
@@ -355,9 +428,9 @@ def oven():
     door = box((-0.15, -0.12, 0.0), (0.15, -0.1, 0.18), 0)
     hinge = Joint("j", False, np.array([0.0, 0.0, 1.0]), np.array([-0.15, -0.11, 0.09]), -2.1, 0.0)
     body = Body("oven_1", False, (*shell, door), (hinge,))
-    spot = region("oven_1_heating_region", "oven_1", (0.0, 0.0, 0.09), (0.12, 0.09, 0.08))
+    spot = region("oven_1_heating_region", "oven_1", (0.0, -0.03, 0.09), (0.12, 0.09, 0.08))
     poses = {"oven_1": ((0.0, 0.3, GROUND), UPRIGHT), "cup_1": ((0.0, 0.0, GROUND + 0.04), UPRIGHT)}
-    bodies = [body, brick("cup_1", (0.07, 0.07, 0.08))]
+    bodies = [body, brick("cup_1", (0.07, 0.15, 0.08))]
     return lambda turned: world(bodies, poses, [spot], {"oven_1": [turned]})
 
 
@@ -366,8 +439,10 @@ def test_an_oven_is_entered_from_its_open_front(oven):
     release = InSpot("oven_1_heating_region").releases(here, "cup_1")[0]
     assert release.entry == pytest.approx([0, 1, 0], abs=1e-6)
     outside = release.position - release.entry * release.depth
-    assert outside[1] + 0.035 < 0.3 - 0.1
-    assert release.position[1] - 0.035 > 0.3 - 0.1  # the door will shut
+    _, out = extent(after(here, "cup_1", replace(release, position=outside)), "cup_1")
+    assert out[1] < 0.3 - 0.1
+    low, _ = extent(after(here, "cup_1", release), "cup_1")
+    assert low[1] > 0.3 - 0.1  # the door will shut
     assert release.position[2] == pytest.approx(GROUND + 0.02 + 0.04, abs=0.0015)
     assert InSpot("oven_1_heating_region").reached(after(here, "cup_1", release), "cup_1")
 
@@ -400,7 +475,7 @@ def test_zones_have_no_inside(stove):
 
 
 def test_things_are_cleared_away_to_a_free_place_within_reach(stove):
-    here = stove()
+    here = stove(pot_1=((0.0, -0.3, GROUND), UPRIGHT))
     aside = Aside(("table_zone", "stove_1"))
     release = aside.releases(here, "pot_1")[0]
     there = after(here, "pot_1", release)

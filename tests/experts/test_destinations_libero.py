@@ -56,7 +56,7 @@ def let_go(bench, thing, destination):
     release = destination.releases(here, thing)[0]
     rotation = here.frame(thing).rotation if release.rotation is None else release.rotation
     turn = np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
-    bench.place(thing, np.concatenate([release.position + np.array([0, 0, HIGHER]), turn]))
+    bench.place(thing, np.concatenate([release.position + np.array([0.0, 0.0, HIGHER]), turn]))
     assert bench.run(30, [], [])
     return release
 

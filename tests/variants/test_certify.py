@@ -21,7 +21,7 @@ from gym_grounding.manifest import VERDICTS, Reach, verdict
 from gym_grounding.types import Goal, Predicate
 from gym_grounding.variants import _reached_file, certify
 from gym_grounding.variants._evidence_file import as_json, dumped
-from gym_grounding.variants._reached import FILE, Reached, in_sum
+from gym_grounding.variants._reached import Reached, in_sum
 from gym_grounding.variants._reached_file import Outcome
 
 BOOK = manifests.load()
@@ -563,25 +563,28 @@ def test_an_adapter_without_anatomy_is_refused(toy):
         certify.measure(certify.Start(toy.path, task.id, (), 0, (task.goal,), 600), attempt)
 
 
-def test_verdicts_are_those_of_the_oracle():
-    from gym_grounding.experts import trial
+def test_every_verdict_has_a_letter():
+    assert set(VERDICTS) == set(_reached_file.LETTERS)
 
-    assert set(trial.VERDICTS) == set(VERDICTS) == set(_reached_file.LETTERS)
+
+SAMPLE = {
+    "LiberoGoal-T0-Swap1": "stable",
+    "LiberoGoal-T7-ContrastAction1": "trivial",
+    "LiberoGoal-T4-Swap3": "stable",
+    "LiberoSpatial-T0-ContrastTarget1": "stable",
+}
 
 
 @pytest.mark.sim
 @pytest.mark.slow
-@pytest.mark.skipif(not FILE.stat().st_size, reason="nothing is certified yet")
-@pytest.mark.parametrize(
-    "name",
-    ["LiberoGoal-T0-Swap1", "LiberoGoal-T7-ContrastAction1", "LiberoGoal-T4-Swap3", "LiberoSpatial-T0-ContrastTarget1"],
-)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_is_certified_again(name):
-    shipped = Reached()
+    """As the record says; of what it does not hold yet, two episodes say the same."""
     row = BOOK.variant(name)
-    known = shipped.outcomes(BOOK.task(row.task), row.goal)
-    assert known, "run: gym-grounding variants certify"
-    state = min(known)
-    (tried,) = certify.measure(certify.Start(BOOK.path, row.task, (), state, (row.goal,), 600))
+    known = Reached().outcomes(BOOK.task(row.task), row.goal)
+    state = min(known, default=0)
+    start = certify.Start(BOOK.path, row.task, (), state, (row.goal,), 600)
+    (tried,) = certify.measure(start)
     assert tried.message == ""
-    assert tried.outcome == known[state]
+    assert tried.outcome.verdict == SAMPLE[name]
+    assert tried.outcome == (known[state] if known else certify.measure(start)[0].outcome)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.experts.destinations import _bounds
 from gym_grounding.experts.destinations._plan import releases, search_for
-from gym_grounding.experts.destinations._relief import ground, placed
+from gym_grounding.experts.destinations._relief import ground, others
 from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.destinations._shape import breadth
@@ -56,7 +56,7 @@ class Aside:
 
         now = world.frame(thing).position[:2]
         search = search_for(world, thing, (low, high), margin, np.clip(now, low, high))
-        parts = Parts([ground(world)], placed(world, *(name for name in world.anatomy.bodies if name != thing)))
+        parts = Parts([ground(world)], others(world, thing))
         problem = f"there is no free place for {thing} on the work surface"
         return releases(world, thing, search, parts, np.eye(3), problem)
 

@@ -11,7 +11,7 @@ from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.destinations import _bounds
 from gym_grounding.experts.destinations._plan import EDGE, SURE, releases, search_for
-from gym_grounding.experts.destinations._relief import Placed, others, placed
+from gym_grounding.experts.destinations._relief import Placed, ground, others, placed
 from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.skills.release import Release
@@ -78,7 +78,7 @@ class InSpot:
         kept = [part for part in own if place.joint not in (None, part[0].joint)]
         return Parts(
             [*carriers, *placed(world, *below)],
-            [*kept, *others(world, place.parent, *below, *without)],
+            [ground(world), *kept, *others(world, place.parent, *below, *without)],
             _shut(world, place, self.shut),
             float(place.frame.position[2] + HEADROOM * np.abs(place.frame.rotation @ place.half)[2]),
         )

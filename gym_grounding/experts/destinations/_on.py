@@ -15,7 +15,7 @@ from gym_grounding.experts.destinations._resting import rests
 from gym_grounding.experts.destinations._scenery import Parts
 from gym_grounding.experts.destinations._shape import upright
 from gym_grounding.experts.skills.release import Release
-from gym_grounding.experts.world import World
+from gym_grounding.experts.world import Place, World
 
 LEVEL = 0.3
 """A support tilted by more than this carries nothing [rad]."""
@@ -42,6 +42,8 @@ class OnBody:
         tilt = float(np.arccos(np.clip((frame.rotation[2] * upright(frame.rotation)[2]).sum(), -1, 1)))
         if tilt > LEVEL:
             raise NoPlan(f"{self.name} is tilted, nothing would stay on it")
+        if world.body(self.name).movable and not rests(world, self.name):
+            raise NoPlan(f"{self.name} is in the air, or in motion")
         cover = _cover(world, self.name, thing)
         if cover:
             raise NoPlan(f"{cover} lies on {self.name}, where {thing} should be", cover)
@@ -52,7 +54,7 @@ class OnBody:
             (frame.position[:2] - size, frame.position[:2] + size),
             lambda origins: _bounds.on_body(frame.position, origins, SURE) - EDGE,
         )
-        parts = Parts(placed(world, self.name), others(world, self.name, thing))
+        parts = Parts(placed(world, self.name), [ground(world), *others(world, self.name, thing)])
         return releases(world, thing, search, parts, frame.rotation, f"{thing} finds no rest on {self.name}")
 
     def reached(self, world: World, thing: str) -> bool:
@@ -124,10 +126,22 @@ def _on_region(world: World, thing: str, name: str, beside: tuple[str, ...]) -> 
     )
     coming = tuple(mate for mate in beside if not _bounds.on_region(place, world.frame(mate).position) > 0)
     if place.parent:
-        parts = Parts(placed(world, place.parent), others(world, place.parent, thing, *coming))
+        parts = Parts(placed(world, place.parent), [ground(world), *others(world, place.parent, thing, *coming)])
     else:
-        parts = Parts([ground(world)], others(world, thing, *coming)[1:])
-    return releases(world, thing, search, parts, place.frame.rotation, f"{thing} finds no rest on {name}", coming)
+        parts = Parts([ground(world)], others(world, thing, *coming))
+    try:
+        return releases(world, thing, search, parts, place.frame.rotation, f"{thing} finds no rest on {name}", coming)
+    except NoPlan as problem:
+        raise NoPlan(str(problem), _taker(world, place, thing)) from problem
+
+
+def _taker(world: World, place: Place, thing: str) -> str:
+    """Some other thing on a region; empty where there is none."""
+    for other, body in world.anatomy.bodies.items():
+        mine = other in (thing, place.parent)
+        if body.movable and not mine and _bounds.on_region(place, world.frame(other).position) > 0:
+            return other
+    return ""
 
 
 def _cover(world: World, name: str, thing: str) -> str:

@@ -93,8 +93,8 @@ def ground(world: World) -> Placed:
 
 
 def others(world: World, *without: str) -> list[Placed]:
-    """The pieces of everything but the named, and the work surface."""
-    return [ground(world), *placed(world, *(name for name in world.anatomy.bodies if name not in without))]
+    """The pieces of every object and fixture but the named."""
+    return placed(world, *(name for name in world.anatomy.bodies if name not in without))
 
 
 @lru_cache(maxsize=1024)

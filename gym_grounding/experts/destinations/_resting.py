@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.experts.destinations._relief import CELL, Grid, Placed, bottoms, others, placed, tops
+from gym_grounding.experts.destinations._relief import CELL, Grid, Placed, bottoms, ground, others, placed, tops
 from gym_grounding.experts.destinations._shape import breadth
 from gym_grounding.experts.world import World
 
@@ -27,7 +27,7 @@ def rests(world: World, thing: str, support: str | None = None) -> bool:
     middle = float(world.cloud(thing)[:, 2].mean())
     if support is not None and not _gap(placed(world, support), grid, under, full, middle) < TOUCHING:
         return False
-    return bool(_gap(others(world, thing), grid, under, full, middle) < RESTING)
+    return bool(_gap([ground(world), *others(world, thing)], grid, under, full, middle) < RESTING)
 
 
 def _gap(parts: Sequence[Placed], grid: Grid, under: Array, full: NDArray[np.bool_], below: float) -> float:
