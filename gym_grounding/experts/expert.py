@@ -149,7 +149,7 @@ class Expert:
     def _cleared(self, memory: Memory, problem: NoPlan, world: World) -> Memory:
         """Give the deed up for now, and first take aside what stops it."""
         memory = self._given_up(memory, str(problem))
-        return self._begun(memory, planner.cleared(problem, world)) if problem.blocker else memory
+        return self._begun(memory, planner.cleared(problem, self._goal, world)) if problem.blocker else memory
 
 
 def _watched(memory: Memory, world: World, asked: Array) -> Memory:

@@ -53,19 +53,20 @@ def deeds(goal: Goal, world: World) -> tuple[Skill, ...]:
         NoPlan, UnknownName: see ``next_deed``.
     """
     filled = {_carrier(one.args[1], world) for one in goal.all_of if one.name == "in"}
-    ranked = [(_rank(literal, filled, world), _deed(literal, world)) for literal in _carriers_first(goal)]
+    ranked = [(_rank(literal, filled, world), _deed(literal, goal, world)) for literal in _carriers_first(goal)]
     return tuple(deed for _, deed in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def cleared(problem: NoPlan, world: World) -> Skill:
-    """What takes the thing aside that stops a deed.
+def cleared(problem: NoPlan, goal: Goal, world: World) -> Skill:
+    """What takes the thing aside that stops a deed, to where it stops none of the goal's.
 
     Raises:
         NoPlan: the same, where nothing can be taken aside.
     """
     if not problem.blocker or not world.body(problem.blocker).movable:
         raise problem
-    return Put(problem.blocker, destinations.Aside())
+    targets = {literal.args[1] for literal in goal.all_of if len(literal.args) > 1} - {problem.blocker}
+    return Put(problem.blocker, destinations.Aside(tuple(sorted(targets))))
 
 
 Carrier = tuple[str, int]
@@ -80,9 +81,9 @@ def _rank(literal: Predicate, filled: set[Carrier | None], world: World) -> int:
     return {"on": 2, "in": 2, "open": 3}.get(literal.name, 5)
 
 
-def _deed(literal: Predicate, world: World) -> Skill:
+def _deed(literal: Predicate, goal: Goal, world: World) -> Skill:
     if literal.name in ("on", "in"):
-        return _placing(literal, world)
+        return Put(literal.args[0], _destination(literal, goal, world))
     if literal.name == "lifted":
         return Hold(literal.args[0])
     if literal.name not in ("open", "close", "turnon", "turnoff"):
@@ -111,19 +112,17 @@ def _articulated(carrier: Carrier, opening: bool, world: World) -> Skill:
     return OpenDoor(name, number) if opening else ShutDoor(name, number)
 
 
-def _placing(literal: Predicate, world: World) -> Skill:
+def _destination(literal: Predicate, goal: Goal, world: World) -> Destination:
     thing, target = literal.args
-    return Put(thing, _destination(literal, target, world))
-
-
-def _destination(literal: Predicate, target: str, world: World) -> Destination:
     if not world.is_spot(target):
         if literal.name == "in":
             raise NoPlan(f"no skill reaches {literal}: LIBERO knows only regions as insides")
         return destinations.OnBody(target)
-    if literal.name == "in":
-        return destinations.InSpot(target)
-    return destinations.OnSpot(target) if world.spot(target).parent else destinations.OnZone(target)
+    if literal.name == "on":
+        beside = tuple(one.args[0] for one in goal.all_of if one.args[1:] == (target,) and one.args[0] != thing)
+        return destinations.OnSpot(target, beside)
+    shut = {_carrier(one.args[0], world) for one in goal.all_of if one.name == "close"}
+    return destinations.InSpot(target, shut=_carrier(target, world) in shut)
 
 
 def _opened(deed: Skill, world: World) -> Skill | None:

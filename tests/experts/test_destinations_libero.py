@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from gym_grounding import adapters, manifest
 from gym_grounding.adapters.libero.bench import Bench
 from gym_grounding.adapters.libero.witness import positions
-from gym_grounding.experts.destinations import InSpot, OnBody, OnSpot, OnZone
+from gym_grounding.experts.destinations import InSpot, OnBody, OnSpot
 from gym_grounding.experts.world import World
 from gym_grounding.types import Goal, Predicate
 
@@ -69,7 +69,7 @@ def let_go(bench, thing, destination):
         ("LiberoGoal-T0", "on", "wine_bottle_1", OnSpot("wine_rack_1_top_region"), ""),
         ("LiberoGoal-T0", "on", "plate_1", OnSpot(f"{CABINET}_top_side"), ""),
         ("LiberoGoal-T0", "on", "akita_black_bowl_1", OnSpot("flat_stove_1_cook_region"), ""),
-        ("LiberoGoal-T0", "on", "plate_1", OnZone("main_table_stove_front_region"), ""),
+        ("LiberoGoal-T0", "on", "plate_1", OnSpot("main_table_stove_front_region"), ""),
         ("LiberoGoal-T0", "in", "akita_black_bowl_1", InSpot(f"{CABINET}_top_region"), f"{CABINET}_top_region"),
         ("LiberoGoal-T0", "in", "akita_black_bowl_1", InSpot(f"{CABINET}_bottom_region"), f"{CABINET}_bottom_region"),
         ("LiberoLong-T9", "in", "white_yellow_mug_1", InSpot("microwave_1_heating_region"), ""),

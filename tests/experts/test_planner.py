@@ -74,7 +74,7 @@ def deeds(*literals, **joints):
 def test_each_literal_has_its_deed():
     assert deeds(("on", "block_1", "bowl_1")) == (Put("block_1", destinations.OnBody("bowl_1")),)
     assert deeds(("on", "block_1", BURNER)) == (Put("block_1", destinations.OnSpot(BURNER)),)
-    assert deeds(("on", "block_1", "table_zone")) == (Put("block_1", destinations.OnZone("table_zone")),)
+    assert deeds(("on", "block_1", "table_zone")) == (Put("block_1", destinations.OnSpot("table_zone")),)
     assert deeds(("in", "block_1", DRAWER)) == (Put("block_1", destinations.InSpot(DRAWER)),)
     assert deeds(("open", DRAWER)) == (PullDrawer("cabinet_1", 0),)
     assert deeds(("close", DRAWER)) == (ShutDrawer("cabinet_1", 0),)
@@ -107,7 +107,7 @@ def test_what_is_shut_is_opened_first_and_what_is_open_is_not():
     assert planner.next_deed(inside, world(drawer=-0.155), {}) == Put("block_1", destinations.InSpot(DRAWER))
     room = goal(("in", "block_1", ROOM), ("close", "oven_1"))
     assert planner.next_deed(room, world(), {}) == OpenDoor("oven_1", 0)
-    assert planner.next_deed(room, world(door=-1.6), {}) == Put("block_1", destinations.InSpot(ROOM))
+    assert planner.next_deed(room, world(door=-1.6), {}) == Put("block_1", destinations.InSpot(ROOM, shut=True))
 
 
 def test_what_is_done_is_left_alone_and_what_lasts_is_never_done():
@@ -142,9 +142,24 @@ def test_unknown_names_are_named():
         deeds(("on", "block_1", "fridge_1"))[0].advance(world(), None)
 
 
-def test_what_is_in_the_way_is_taken_aside():
-    assert planner.cleared(NoPlan("full", blocker="bowl_1"), world()) == Put("bowl_1", destinations.Aside())
+def test_what_is_in_the_way_is_taken_to_where_it_stops_nothing():
+    wanted = goal(("on", "block_1", "bowl_1"), ("on", "bowl_1", BURNER), ("turnon", "stove_1"))
+    clearing = planner.cleared(NoPlan("full", blocker="bowl_1"), wanted, world())
+    assert clearing == Put("bowl_1", destinations.Aside((BURNER,)))
     with pytest.raises(NoPlan, match="full"):
-        planner.cleared(NoPlan("full"), world())
+        planner.cleared(NoPlan("full"), wanted, world())
     with pytest.raises(NoPlan, match="full"):
-        planner.cleared(NoPlan("full", blocker="oven_1"), world())
+        planner.cleared(NoPlan("full", blocker="oven_1"), wanted, world())
+
+
+def test_room_is_left_for_what_comes_to_the_same_place():
+    first, second = deeds(("on", "block_1", BURNER), ("on", "bowl_1", BURNER))
+    assert first.destination == destinations.OnSpot(BURNER, ("bowl_1",))
+    assert second.destination == destinations.OnSpot(BURNER, ("block_1",))
+
+
+def test_what_goes_into_a_drawer_that_is_then_shut_may_not_stick_out():
+    closing = deeds(("in", "block_1", DRAWER), ("close", DRAWER))[0]
+    assert closing.destination == destinations.InSpot(DRAWER, shut=True)
+    other = deeds(("in", "block_1", ROOM), ("close", DRAWER))[-1]
+    assert other.destination == destinations.InSpot(ROOM)

@@ -10,14 +10,14 @@ What a release asks of the hand that carries a thing:
 - The way of ``depth`` along ``entry`` is free of collisions for the thing itself, looked at 8 mm over its rest; the
   hand is not looked at. Where ``entry`` is level (an oven), the thing is carried in at that height and set down at
   the end.
-- Only ``free`` allows a fall, and only as far as the walls around keep the thing. A deep way in is no leave to let go
-  early: it may lie beside something tall, or in a slot that a thing has to lean in.
+- ``free`` allows a fall, as far as the walls around keep the thing. A deep way in promises nothing: it may lie beside
+  something tall, or in a slot that a thing has to lean in.
 - A tilted ``rotation`` is part of the goal's truth: what leans or lies there would not be there upright.
 - The first release is the best one for the thing. Later ones are other places and turns, for other grasps.
 """
 
 from gym_grounding.experts.destinations._aside import Aside
 from gym_grounding.experts.destinations._inside import InSpot
-from gym_grounding.experts.destinations._on import OnBody, OnSpot, OnZone
+from gym_grounding.experts.destinations._on import OnBody, OnSpot
 
-__all__ = ["Aside", "InSpot", "OnBody", "OnSpot", "OnZone"]
+__all__ = ["Aside", "InSpot", "OnBody", "OnSpot"]

@@ -29,12 +29,10 @@ class InSpot:
 
     Attributes:
         name: of the region.
-        beside: things that are to go there later, for which room is left.
         shut: whether the drawer is to be shut afterwards, so that nothing may stick out of it.
     """
 
     name: str
-    beside: tuple[str, ...] = ()
     shut: bool = False
 
     @property
@@ -56,13 +54,12 @@ class InSpot:
             (low[:2] + EDGE, high[:2] - EDGE),
             lambda origins: _bounds.in_region(place, origins, SURE) - EDGE,
         )
-        coming = tuple(mate for mate in self.beside if not self.reached(world, mate))
         inside = _inside(world, place, thing)
         problem = f"{thing} finds no room in {self.name}"
 
         def found(below: Sequence[str]) -> list[Release]:
-            parts = self._parts(world, place, below, (thing, *coming))
-            return releases(world, thing, search, parts, place.frame.rotation, problem, coming)
+            parts = self._parts(world, place, below, (thing,))
+            return releases(world, thing, search, parts, place.frame.rotation, problem)
 
         try:
             return found(())

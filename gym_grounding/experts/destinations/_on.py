@@ -65,7 +65,7 @@ class OnBody:
 
 @dataclass(frozen=True, slots=True)
 class OnSpot:
-    """On a region of an object or fixture, resting on what carries the region.
+    """On a region, resting on what carries it: an object, a fixture, or the work surface.
 
     Attributes:
         name: of the region.
@@ -89,33 +89,6 @@ class OnSpot:
         place = world.spot(self.name)
         on = bool(_bounds.on_region(place, world.frame(thing).position) > 0)
         return on and rests(world, thing, place.parent or None)
-
-
-@dataclass(frozen=True, slots=True)
-class OnZone:
-    """On a zone of the work surface, one of the scene's own or one that the goal adds.
-
-    Attributes:
-        name: of the zone.
-        beside: things that are to go there later, for which room is left.
-    """
-
-    name: str
-    beside: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """Such as ``on main_table_stove_front_region``."""
-        return f"on {self.name}"
-
-    def releases(self, world: World, thing: str) -> Sequence[Release]:
-        """See ``Destination``."""
-        return _on_region(world, thing, self.name, self.beside)
-
-    def reached(self, world: World, thing: str) -> bool:
-        """See ``Destination``."""
-        on = bool(_bounds.on_region(world.spot(self.name), world.frame(thing).position) > 0)
-        return on and rests(world, thing)
 
 
 def _on_region(world: World, thing: str, name: str, beside: tuple[str, ...]) -> list[Release]:

@@ -59,7 +59,7 @@ class ShutDoor:
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """Open the door on joint ``number`` of ``fixture``, pushing at its inner face; from a door that is ajar."""
+    """Open the door on joint ``number`` of ``fixture`` by its inner face: a shut door gives the finger no way in."""
 
     fixture: str
     number: int
@@ -90,7 +90,9 @@ def _swing(deed: ShutDoor | OpenDoor, world: World, memory: Swinging | None, sig
         memory = replace(memory, leaves=memory.leaves + 1)
         target = hand.position - 0.04 * way + np.array([0.0, 0.0, 0.02])
         if memory.leaves > 12:
-            return Step(Command(target, rotation, CLOSED), None, DONE if deed.done(world) else FAILED, "it swung back")
+            if deed.done(world):
+                return Step(Command(target, rotation, CLOSED), None, DONE)
+            return Step(Command(target, rotation, CLOSED), None, FAILED, f"the door of {deed.fixture} swung back")
         return Step(Command(target, hand.rotation, CLOSED), memory, careful=True)
     before = contact - ROOM * way
     offset = contact - hand.position

@@ -234,7 +234,10 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
 
 
 def _drops(release: Release | None) -> tuple[float, ...]:
-    """Heights above the rest from which a thing may be let fall: more where the way in is deep, so walls keep it."""
+    """Heights above the rest from which a thing may be let fall.
+
+    Where the way in is deep the hand often has no room to go along; what the fall costs is weighed against that.
+    """
     if release is None:
         return (0.0,)
     most = max(release.free, 0.75 * release.depth if release.entry[2] < -0.7 and release.depth > 0.08 else 0.0)
