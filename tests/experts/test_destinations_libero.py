@@ -93,11 +93,12 @@ def test_a_literal_holds_and_stays_after_a_release(bench, task, relation, thing,
     assert np.linalg.norm(moved) < 0.04
 
 
-def test_two_things_share_a_basket(bench):
+def test_a_second_thing_finds_room_in_a_basket(bench):
     here = bench("LiberoLong-T0")
     here.restore(STATE)
     first, second, name = "alphabet_soup_1", "tomato_sauce_1", "basket_1_contain_region"
-    let_go(here, first, InSpot(name, (second,)))
+    let_go(here, first, InSpot(name))
     let_go(here, second, InSpot(name))
     assert here.holds(Goal(tuple(Predicate("in", (can, name)) for can in (first, second))))
-    assert np.ptp([here.pose(can)[2] for can in (first, second)]) < 0.01  # side by side, not on each other
+    assert here.run(30, [], [])
+    assert here.holds(Goal(tuple(Predicate("in", (can, name)) for can in (first, second))))
