@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
@@ -30,6 +31,12 @@ GENTLE = 0.012
 """Offset asked for in one step when something is laid down askew: it must not be pushed out of the fingers [m]."""
 PATIENCE = 30
 """Steps that a thing gets to come to rest once it is let go."""
+OVER_SILL = 0.012
+"""How high over its rest a thing is carried in from the side [m]."""
+SWING = 0.6
+"""Largest turn of the hand that brings a thing back that swung about the fingers [rad]."""
+SETTLES = 0.01
+"""How near its place it is set down then [m]."""
 STUCK = 6
 """Steps without coming nearer after which a thing close to its place lies on something."""
 UPSET = 0.35
@@ -142,24 +149,28 @@ class Put:
             rotation = axes(np.array([0.0, 1.0, 0.0]))  # the wrist may be at its end: any turn will do for the thing
         if release.rotation is not None:
             rotation = release.rotation @ memory.held.rotation.T
+        elif release.entry[2] >= -0.7:
+            rotation = _levelled(world, self.thing, memory)
         goal = release.position - release.entry * memory.drop
+        lowest = float(world.cloud(self.thing)[:, 2].min())
+        downward = release.entry[2] < -0.7
+        sagging = max(0.0, (frame.position[2] + memory.bottom) - lowest)
+        along = float((goal - frame.position) @ release.entry)
+        if not downward and release.rotation is None and along > SETTLES:
+            goal = goal - (sagging + OVER_SILL) * DOWN
         offset = goal - frame.position
-        along = float(offset @ release.entry)
         aside = offset - along * release.entry
         error = float(np.linalg.norm(aside))
         turn = float(np.linalg.norm(turn_between(world.hand.rotation, rotation)))
-        lowest = float(world.cloud(self.thing)[:, 2].min())
-        downward = release.entry[2] < -0.7
-        sagging = max(0.0, (frame.position[2] + memory.bottom) - lowest) if downward else 0.0
         # What hangs askew is set down flat: once over its place it is lowered as if it did not hang.
-        sagging *= float(np.clip((error - release.slack) / 0.01, 0, 1))
+        sagging *= float(np.clip((error - release.slack) / 0.01, 0, 1)) if downward else 0.0
         inside = error < 0.06 and along < release.depth + 0.03
         memory = _watched(memory, along if inside else np.inf)
         arrived = along - sagging < 0.006 and error < release.slack and turn < 0.15
         laid = release.rotation is not None and memory.stuck > STUCK // 3 and memory.nearest < 0.04 and error < 0.03
         if arrived or laid or (memory.stuck > STUCK and along < 0.025 and error < 0.02):
             return Step(Command(world.hand.position, rotation, OPENED), _to(memory, LET_GO), careful=True)
-        aim = goal - release.entry * float(np.clip(1.5 * (error - 0.008), 0, release.depth))
+        aim = goal - release.entry * float(np.clip((1.5 if downward else 8.0) * (error - 0.008), 0, release.depth))
         aim = aim - release.entry * min(0.05, 0.1 * turn)
         aim = aim + 0.01 * release.entry - sagging * DOWN
         target = world.hand.position + aim - frame.position
@@ -231,6 +242,18 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     bottom = float(cloud[:, 2].min() - frame.position[2])
     _, grasp, release, drop = chosen
     return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
+
+
+def _levelled(world: World, thing: str, memory: Carrying) -> Array:
+    """Hand axes, shape (3, 3), that bring a thing that swung about the fingers back to how it stood when taken."""
+    assert memory.held is not None
+    stood = memory.grasp.rotation @ memory.held.rotation
+    swung = stood @ (memory.grasp.rotation @ _in_hand(world, thing).rotation).T
+    vector = Rotation.from_matrix(swung).as_rotvec()
+    angle = float(np.linalg.norm(vector))
+    back = Rotation.from_rotvec(vector * min(1.0, SWING / angle) if angle > 0 else vector).as_matrix()
+    levelled: Array = back @ memory.grasp.rotation
+    return levelled
 
 
 def _drops(release: Release | None) -> tuple[float, ...]:
