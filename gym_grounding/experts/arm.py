@@ -59,6 +59,11 @@ def hands(joints: Array) -> tuple[Array, Array, Array]:
     return tip, rotation @ _about_z(np.array([_TWIST])), jacobian
 
 
+def room(joints: Array) -> float:
+    """Least distance of a joint from its end, joints of shape (7,) [rad]."""
+    return float(np.minimum(joints - LOW, HIGH - joints).min())
+
+
 def settled(frames: Sequence[Frame], base: Array, start: Array) -> tuple[Array, Array]:
     """Where the controller brings the joints for poses of the hand, and what stays of the way.
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Anatomy
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts import planner
+from gym_grounding.experts import arm, planner
 from gym_grounding.experts.control import AS_IS, Command, action
 from gym_grounding.experts.skills import DONE, FAILED, Skill, Step
 from gym_grounding.experts.world import World
@@ -24,12 +23,14 @@ PATIENCE = 3
 """How often one deed may be given up before the expert gives up."""
 DEEDS = 16
 """How many deeds an episode may take; more means that one undoes the other."""
-HOME = np.array([0.42, 0.0, 0.28])
-"""Where the hand is at the start of an episode, from the robot's base [m]."""
 WANTS, RESTS = 0.7, 0.002
 """A hand that is asked to move by more than the first (of 5 cm) and moves less than the second [m] is blocked."""
-BLOCKED, FREEING, ARRIVED = 10, 45, 0.06
-"""Steps after which a blocked arm draws back, for how many it does at most, and how near is near enough [m]."""
+END = 0.02
+"""A joint as near as this to its end is at it [rad]."""
+BLOCKED, ENDED, FREEING = 10, 15, 60
+"""Steps after which an arm draws back that is blocked, or has a joint at its end, and for how many it does at most."""
+UNWIND, ARRIVED = 0.25, 0.35
+"""How far ahead on the joints' way the hand is asked to be, and how near all joints are near enough [rad]."""
 
 Array = NDArray[np.float64]
 
@@ -49,6 +50,7 @@ class Memory:
         tired: deed -> how often it was given up.
         last: the hand's position at the observation before, shape (3,), world [m]; None at first.
         blocked: steps in which the hand wanted to move and did not.
+        ended: steps in which it wanted to move with a joint at its end.
         freeing: steps that the arm still takes to draw back to where its joints have room.
     """
 
@@ -62,6 +64,7 @@ class Memory:
     tired: Mapping[Skill, int] = field(default_factory=dict)
     last: Array | None = None
     blocked: int = 0
+    ended: int = 0
     freeing: int = 0
 
 
@@ -153,23 +156,24 @@ class Expert:
 
 
 def _watched(memory: Memory, world: World, asked: Array) -> Memory:
-    """Counts steps without motion; an arm at the end of its joints draws back."""
+    """Counts steps without motion, or at the end of a joint; an arm that is blocked so draws back."""
     now = world.hand.position
     wants = float(np.linalg.norm(asked[:3])) > WANTS
     rests = memory.last is not None and float(np.linalg.norm(now - memory.last)) < RESTS
+    ended = memory.ended + 1 if wants and arm.room(world.arm) < END else 0
     blocked = memory.blocked + 1 if wants and rests else 0
-    if blocked >= BLOCKED:
-        return replace(memory, last=now, blocked=0, freeing=FREEING)
-    return replace(memory, last=now, blocked=blocked)
+    if blocked >= BLOCKED or ended >= ENDED:
+        return replace(memory, last=now, blocked=0, ended=0, freeing=FREEING)
+    return replace(memory, last=now, blocked=blocked, ended=ended)
 
 
 def _drawn_back(world: World, memory: Memory) -> tuple[Array, Memory]:
-    """The hand goes towards its rest before the robot and takes whatever turn the joints give it."""
-    home = world.anatomy.base + HOME
-    there = float(np.linalg.norm(home - world.hand.position)) < ARRIVED
-    # A turn of exactly nothing would keep the controller's old one; see LIBERO's OSC_POSE.
-    turned = Rotation.from_rotvec([0.0, 0.0, 1e-3]).as_matrix() @ world.hand.rotation
-    asked = action(Command(home, turned, AS_IS), world.hand)
+    """The hand goes where the joints bring it on their straight way to the posture of an episode's start."""
+    way = arm.START - world.arm
+    farthest = float(np.abs(way).max())
+    (position,), (rotation,), _ = arm.hands((world.arm + way * min(1.0, UNWIND / max(farthest, 1e-9)))[None])
+    asked = action(Command(position + world.anatomy.base, rotation, AS_IS), world.hand)
+    there = farthest < ARRIVED
     return asked, replace(memory, freeing=0 if there else memory.freeing - 1, last=world.hand.position, careful=False)
 
 

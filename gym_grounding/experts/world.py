@@ -72,6 +72,11 @@ class World:
         return Frame(self._read("robot0_eef_pos"), rotation)
 
     @property
+    def arm(self) -> Array:
+        """Positions of the arm's seven joints, shape (7,) [rad]."""
+        return self._read("robot0_joint_pos")
+
+    @property
     def width(self) -> float:
         """Distance between the finger pads, 0 to ``OPEN`` [m]."""
         left, right = self._read("robot0_gripper_qpos")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gym_grounding.adapters import Anatomy, Body, Frame, Joint, Piece, Spot
+from gym_grounding.experts import arm
 
 GROUND = 0.9
 
@@ -50,7 +51,7 @@ def observation(poses, hand=(-0.2, 0.0, 1.17), width=0.078, joints=None):
         "robot0_eef_quat": np.array([1.0, 0.0, 0.0, 0.0]),
         "robot0_gripper_qpos": np.array([width / 2, -width / 2]),
         "robot0_gripper_qvel": np.zeros(2),
-        "robot0_joint_pos": np.zeros(7),
+        "robot0_joint_pos": arm.START.copy(),
     }
     for name, position in poses.items():
         found[f"{name}_pos"] = np.array(position, float)

@@ -7,9 +7,9 @@ import pytest
 from experts.scenes import anatomy, block, observation
 
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts import Expert, planner
+from gym_grounding.experts import Expert, arm, planner
 from gym_grounding.experts.control import Command
-from gym_grounding.experts.expert import BLOCKED, FREEING, PATIENCE
+from gym_grounding.experts.expert import BLOCKED, ENDED, FREEING, PATIENCE
 from gym_grounding.experts.skills import DONE, FAILED, RUNNING, Step
 from gym_grounding.types import Goal, Predicate
 
@@ -123,11 +123,27 @@ def test_careful_steps_are_marked(expert, monkeypatch):
 def test_an_arm_that_does_not_move_draws_back(expert, monkeypatch):
     plan(monkeypatch, Deed("far", steps=500))
     away = observation({"block_1": (0.0, 0.0, 0.92)}, hand=(0.2, 0.1, 1.3))
+    away["robot0_joint_pos"][0] += 0.6
     actions, memory = lived(expert, BLOCKED + 3, away)
     assert memory.freeing > 0
     assert actions[-1][0] < 0  # back towards the robot, though the deed wants to go on
     assert actions[-1][6] == 0  # whatever is held stays held
     assert lived(expert, BLOCKED + 3 + FREEING, away)[1].plan == ()  # (the planner has nothing left)
+
+
+def test_an_arm_with_a_joint_at_its_end_draws_back_until_it_is_as_at_the_start(expert, monkeypatch):
+    plan(monkeypatch, Deed("far", steps=500))
+    ended = [observation({"block_1": (0.0, 0.0, 0.92)}, hand=(0.001 * step**2, 0.0, 1.3)) for step in range(ENDED + 3)]
+    for seen in ended[:-1]:
+        seen["robot0_joint_pos"][5] = arm.HIGH[5] - 0.01
+    memory = expert.start()
+    for seen in ended[: ENDED + 1]:
+        _, memory = expert.act(seen, memory)
+    assert memory.freeing == FREEING
+    _, memory = expert.act(ended[-2], memory)
+    assert memory.freeing == FREEING - 1
+    _, memory = expert.act(ended[-1], memory)
+    assert memory.freeing == 0
 
 
 def test_answering_leaves_no_trace(expert, monkeypatch):
