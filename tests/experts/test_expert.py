@@ -137,7 +137,7 @@ def test_an_arm_with_a_joint_at_its_end_draws_back_until_it_is_as_at_the_start(e
     for seen in ended[:-1]:
         seen["robot0_joint_pos"][5] = arm.HIGH[5] - 0.01
     memory = expert.start()
-    for seen in ended[: ENDED + 1]:
+    for seen in ended[:ENDED]:
         _, memory = expert.act(seen, memory)
     assert memory.freeing == FREEING
     _, memory = expert.act(ended[-2], memory)
