@@ -29,7 +29,7 @@ _QUARTERS = (0, -1, 1, 1, -1, 1, 1)
 _TOOL = np.array([0.0, 0.0, 0.1065 + 0.097])
 _TWIST = -3 * np.pi / 4
 """The grip site beyond the last joint: distance [m] and turn about its axis [rad]."""
-STEPS, GAIN, PULL, DAMPING = 40, 0.35, 0.06, 0.03
+STEPS, GAIN, PULL, DAMPING = 25, 0.5, 0.08, 0.03
 """Iterations, the share of the error that each takes away, that of the way to the start's posture, and what keeps the
 steps short near singular postures."""
 FARTHEST = 0.12

@@ -10,6 +10,7 @@ held up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts import destinations
@@ -18,6 +19,7 @@ from gym_grounding.experts.skills import (
     Hold,
     OpenDoor,
     PullDrawer,
+    Push,
     Put,
     ShutDoor,
     ShutDrawer,
@@ -41,9 +43,10 @@ def next_deed(goal: Goal, world: World, tired: Mapping[Skill, int]) -> Skill | N
     pending = [deed for deed in deeds(goal, world) if getattr(deed, "lasting", False) or not deed.done(world)]
     if not pending:
         return None
-    brief = [deed for deed in pending if not isinstance(deed, Hold)]
+    filled = {_filled(deed, world) for deed in pending}
+    brief = [deed for deed in pending if not isinstance(deed, Hold) and not _shuts(deed, filled)]
     chosen = min(brief or pending, key=lambda deed: tired.get(deed, 0))
-    return _opened(chosen, world) or chosen
+    return _opened(chosen, world, tired.get(chosen, 0) > 0) or _slid(chosen, tired) or chosen
 
 
 def deeds(goal: Goal, world: World) -> tuple[Skill, ...]:
@@ -125,13 +128,31 @@ def _destination(literal: Predicate, goal: Goal, world: World) -> Destination:
     return destinations.InSpot(target, shut=_carrier(target, world) in shut)
 
 
-def _opened(deed: Skill, world: World) -> Skill | None:
-    """What must be opened before ``deed``, unless it is open."""
+def _filled(deed: Skill, world: World) -> Carrier | None:
+    """What a thing is put into by ``deed``, if that can be opened."""
     destination = getattr(deed, "destination", None)
-    if not isinstance(destination, destinations.InSpot):
+    return _carrier(destination.name, world) if isinstance(destination, destinations.InSpot) else None
+
+
+def _shuts(deed: Skill, filled: set[Carrier | None]) -> bool:
+    """Whether ``deed`` shuts what something must be put into first."""
+    return isinstance(deed, ShutDrawer | ShutDoor) and (deed.fixture, deed.joint) in filled
+
+
+def _slid(deed: Skill, tired: Mapping[Skill, int]) -> Skill | None:
+    """Sliding over the work surface, once, what was given up to be carried there."""
+    if not isinstance(deed, Put) or not tired.get(deed, 0):
         return None
-    carrier = _carrier(destination.name, world)
+    sliding = Push(deed.thing, deed.destination)
+    return None if tired.get(sliding, 0) else sliding
+
+
+def _opened(deed: Skill, world: World, wide: bool) -> Skill | None:
+    """What must be opened before ``deed``, unless it is open; ``wide`` to make more room in a drawer."""
+    carrier = _filled(deed, world)
     opening = None if carrier is None else _articulated(carrier, True, world)
+    if isinstance(opening, PullDrawer):
+        opening = replace(opening, wide=wide)
     return None if opening is None or opening.done(world) else opening
 
 

@@ -5,6 +5,7 @@ from gym_grounding.experts.skills.door import OpenDoor, ShutDoor
 from gym_grounding.experts.skills.drawer import PullDrawer, ShutDrawer
 from gym_grounding.experts.skills.hold import Hold
 from gym_grounding.experts.skills.knob import TurnKnob
+from gym_grounding.experts.skills.push import Push
 from gym_grounding.experts.skills.put import Put
 from gym_grounding.experts.skills.release import Destination, Release
 
@@ -16,6 +17,7 @@ __all__ = [
     "Hold",
     "OpenDoor",
     "PullDrawer",
+    "Push",
     "Put",
     "Release",
     "ShutDoor",

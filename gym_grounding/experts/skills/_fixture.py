@@ -56,15 +56,55 @@ def openness(world: World, fixture: str, number: int) -> float:
     return sign * world.joint(fixture, number) / abs(joint.high if sign > 0 else joint.low)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hinge:
+    """The hinge of a door.
+
+    Attributes:
+        anchor: a point of its axis, shape (3,), world [m].
+        axis: its direction, such that turning about it opens the door, shape (3,), unit length.
+    """
+
+    anchor: Array
+    axis: Array
+
+
+def hinged(world: World, fixture: str, number: int) -> Hinge:
+    """The hinge of what turns on a joint."""
+    joint, frame = world.body(fixture).joints[number], world.frame(fixture)
+    return Hinge(frame.apply(joint.anchor), opens(joint) * (frame.rotation @ joint.axis))
+
+
 def outward(world: World, fixture: str, number: int) -> Array:
     """Direction in which a drawer or the middle of a door now moves as it opens, shape (3,), unit length."""
-    joint, frame = world.body(fixture).joints[number], world.frame(fixture)
-    axis: Array = opens(joint) * (frame.rotation @ joint.axis)
-    if joint.slides:
-        return axis
-    middle = world.part_cloud(fixture, number).mean(axis=0)
-    tangent = np.cross(axis, middle - frame.apply(joint.anchor))
-    return np.asarray(tangent / np.linalg.norm(tangent))
+    hinge = hinged(world, fixture, number)
+    if world.body(fixture).joints[number].slides:
+        return hinge.axis
+    panel = max(_pieces(world, fixture, number), key=lambda piece: float(np.linalg.norm(np.ptp(piece, axis=0))))
+    tangent = np.cross(hinge.axis, panel.mean(axis=0) - hinge.anchor)
+    thin = across(panel)
+    return thin if thin @ tangent > 0 else -thin
+
+
+def across(points: Array) -> Array:
+    """Level direction in which points, shape (n, 3), reach least far, shape (3,), unit length."""
+    angles = np.linspace(0.0, np.pi, 180, endpoint=False)
+    reach = points[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])
+    angle = float(angles[np.argmin(np.ptp(reach, axis=0))])
+    return np.array([np.cos(angle), np.sin(angle), 0.0])
+
+
+def _pieces(world: World, fixture: str, number: int) -> list[Array]:
+    """Corners of what hangs on a joint, piece by piece, shapes (n, 3).
+
+    Raises:
+        NoPlan: nothing does.
+    """
+    part = world.part(fixture, number)
+    found = [part.apply(piece.corners) for piece in world.body(fixture).pieces if piece.joint == number]
+    if not found:
+        raise NoPlan(f"{fixture}: nothing hangs on joint {number}")
+    return found
 
 
 def handle(world: World, fixture: str, number: int) -> Bar:
@@ -73,10 +113,7 @@ def handle(world: World, fixture: str, number: int) -> Bar:
     Raises:
         NoPlan: nothing hangs on the joint, or its front is flat.
     """
-    out, part = outward(world, fixture, number), world.part(fixture, number)
-    pieces = [part.apply(piece.corners) for piece in world.body(fixture).pieces if piece.joint == number]
-    if not pieces:
-        raise NoPlan(f"{fixture}: nothing hangs on joint {number}")
+    out, pieces = outward(world, fixture, number), _pieces(world, fixture, number)
     front = max(float((piece @ out).max()) for piece in pieces)
     foremost = [piece for piece in pieces if front - float((piece @ out).max()) < FRONT]
     bar = max(foremost, key=lambda piece: float(_spread(piece, _along(piece, out))))
@@ -86,8 +123,8 @@ def handle(world: World, fixture: str, number: int) -> Bar:
     if not plates:
         raise NoPlan(f"{fixture}: what hangs on joint {number} has no handle")
     centre = _middle(bar, along, out)
-    across = np.cross(out, along)
-    return Bar(centre, along, out, _spread(bar, along), _spread(bar, across), depth, float(reach.min()) - max(plates))
+    thickness = _spread(bar, np.cross(out, along))
+    return Bar(centre, along, out, _spread(bar, along), thickness, depth, float(reach.min()) - max(plates))
 
 
 def _middle(points: Array, along: Array, out: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,31 +12,40 @@ from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts.control import turn_between
 from gym_grounding.experts.skills._fixture import UP, Bar
 from gym_grounding.experts.skills._hand import HALF, TIP, clashes, struck
-from gym_grounding.experts.skills._reach import STANDOFF, offset
+from gym_grounding.experts.skills._reach import STANDOFF, offset, thinned
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
 AROUND, UPON, AGAINST = "around", "upon", "against"
 """Open fingers that close around the bar; closed fingertips that press down upon it; or against its face."""
-REST = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-"""The hand's axes at the start of an episode; the wrist turns by about two radians from there, either way."""
-TILTS = {AROUND: (1.2, 1.3, 1.4, 1.05), UPON: (0.9, 0.8, 1.0, 0.6), AGAINST: (1.1, 1.25, 0.95, 0.8)}
+NEUTRAL = np.array([[-1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -np.sqrt(2)]]) / np.sqrt(2)
+"""The hand's axes pointing down with the last joint of the wrist in the middle of its range."""
+TILTS = {AROUND: (1.2, 1.3, 1.4, 1.05), UPON: (0.9, 0.8, 1.0, 0.6), AGAINST: (0.6, 0.8, 1.0, 0.4, 1.2)}
 """Angles between the approach and straight down [rad]."""
 ROLLS = {
     AROUND: (0.0, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9),
-    UPON: (np.pi / 2, -np.pi / 2),
-    AGAINST: (np.pi / 2, -np.pi / 2),
+    UPON: (np.pi / 2,),
+    AGAINST: (np.pi / 2,),
 }
 """Turns of the hand about its approach [rad]; at 0 the closing axis is upright."""
+SWINGS = {AROUND: (0.0,), UPON: (0.0,), AGAINST: (0.0, 0.5, -0.5)}
+"""Turns of the whole hand about the vertical [rad]; at 0 it comes from straight in front."""
 PAST = 0.004
 """How far the grip site is brought past the middle of the bar [m]."""
 OUTER = 0.002
 """How far outward of the bar's middle the fingertips press down [m]."""
-HIT, TURN = 0.1, 0.5
-"""What a point struck and a radian of turning cost."""
+UNDER, SHY = 0.006, 0.002
+"""How far below the bar fingers that push it reach, and how far before its face they come down [m]."""
+FINGERS = np.stack(np.meshgrid([-0.018, 0.018], [-HALF, HALF], np.linspace(-0.045, TIP, 28)), axis=-1).reshape(-1, 3)
+"""Points along the edges of the closed fingers, in the grip site's axes, shape (n, 3) [m]."""
+HIT, TURN, INWARD = 0.1, 0.5, 2.0
+"""What a point struck, a radian of turning and an approach towards the robot cost."""
+GRAIN = 0.015
+"""Side of the cells in which one point stands for all, for what the hand would strike [m]."""
+ENOUGH = 4
+"""Ways after which no worse ones are looked at."""
 STRUCK = 60.0
 """Points struck from which on a way is no way."""
 
@@ -49,17 +59,20 @@ class Grip:
         tilt: angle between the approach and straight down, towards the front [rad].
         roll: turn about the approach [rad]; at 0 the closing axis is upright.
         flipped: which finger is above.
+        swing: turn of the whole hand about the vertical [rad].
     """
 
     kind: str
     tilt: float
     roll: float
     flipped: bool = False
+    swing: float = 0.0
 
     def rotation(self, bar: Bar) -> Array:
         """The hand's axes, shape (3, 3), world."""
-        approach = -np.cos(self.tilt) * UP - np.sin(self.tilt) * bar.outward
-        upright = np.sin(self.tilt) * UP - np.cos(self.tilt) * bar.outward
+        front = Rotation.from_rotvec(self.swing * UP).apply(bar.outward)
+        approach = -np.cos(self.tilt) * UP - np.sin(self.tilt) * front
+        upright = np.sin(self.tilt) * UP - np.cos(self.tilt) * front
         closing = Rotation.from_rotvec(self.roll * approach).apply(-upright if self.flipped else upright)
         return np.stack([closing, np.cross(approach, closing), approach], axis=1)
 
@@ -69,14 +82,14 @@ class Grip:
         if self.kind == AROUND:
             return Frame(bar.centre + PAST * rotation[:, 2], rotation)
         if self.kind == AGAINST:
-            return Frame(bar.centre + bar.depth / 2 * bar.outward - TIP * rotation[:, 2], rotation)
+            return Frame(_before(bar, rotation), rotation)
         lower = np.cos(self.tilt) * bar.outward - np.sin(self.tilt) * UP
         top = bar.centre + bar.thickness / 2 * UP + OUTER * bar.outward
         return Frame(top - TIP * rotation[:, 2] - HALF * lower, rotation)
 
     def entry(self, bar: Bar) -> Array:
         """Direction in which the pose is entered, shape (3,), unit length."""
-        return -bar.outward if self.kind == AGAINST else self.rotation(bar)[:, 2]
+        return self.rotation(bar)[:, 2]
 
     def has(self, world: World, bar: Bar) -> bool:
         """Whether the bar follows the hand now: it is between the pads and they have stopped, or under the tips."""
@@ -86,9 +99,21 @@ class Grip:
             return stopped and between(hand, bar, 0.014)
         rel = hand.position - pose.position
         if self.kind == AGAINST:
-            return bool(rel @ bar.outward < 0.01 and offset(hand, pose, -bar.outward).lateral < 0.02)
+            off = offset(hand, pose, -bar.outward)
+            return bool(off.within(0.015, 0.015, 0.25) and abs(rel[2]) < 0.01)
         over = abs(rel @ bar.outward) < 0.012 and abs(rel @ bar.along) < bar.length / 2
         return bool(over and rel[2] < 0.006 and offset(hand, pose, pose.rotation[:, 2]).spin < 0.25)
+
+
+def _before(bar: Bar, rotation: Array) -> Array:
+    """Position of the grip site when closed fingers are just before the face of the bar, shape (3,), world [m]."""
+    points = FINGERS @ rotation.T
+    half = bar.thickness / 2 if abs(bar.along[2]) < 0.5 else bar.length / 2
+    rise = float(bar.centre[2]) - half - UNDER - float(points[:, 2].min())
+    beside = np.abs(points[:, 2] + rise - bar.centre[2]) <= half
+    reach = float((points[beside] @ bar.outward).min())
+    face = bar.centre + (bar.depth / 2 + SHY - reach) * bar.outward
+    return np.array([*face[:2], rise])
 
 
 def between(hand: Frame, bar: Bar, slack: float) -> bool:
@@ -110,27 +135,38 @@ def grips(world: World, fixture: str, number: int, bar: Bar, travel: float, kind
         NoPlan: the hand would strike something in each; names a thing that could be moved aside.
     """
     around = _around(world, fixture, number, bar)
-    ranked: list[tuple[float, int, Grip, float]] = []
-    for rank, kind in enumerate(kinds):
-        for grip in _candidates(kind, bar):
-            pose, width = grip.pose(bar), OPEN if kind == AROUND else 0.0
-            before = Frame(pose.position - STANDOFF * grip.entry(bar), pose.rotation)
-            after = Frame(pose.position + travel * bar.outward, pose.rotation)
-            hits = clashes(world, (pose, before, after), width, around)
-            turn = float(np.linalg.norm(turn_between(REST, pose.rotation)))
-            ranked.append((HIT * hits + TURN * turn + rank, len(ranked), grip, hits))
-    ranked.sort(key=lambda entry: entry[:2])
-    if ranked[0][3] >= STRUCK:
-        raise _blocked(world, fixture, ranked[0][2], bar)
-    return [grip for _, _, grip, hits in ranked if hits < STRUCK]
+    away = (bar.centre - world.anatomy.base) * [1.0, 1.0, 0.0]
+    away /= np.linalg.norm(away)
+    bounds = [
+        (TURN * _turn(grip.rotation(bar)) + INWARD * max(0.0, -float(grip.rotation(bar)[:, 2] @ away)) + rank, grip)
+        for rank, kind in enumerate(kinds)
+        for grip in _candidates(kind, bar)
+    ]
+    ranked: list[tuple[float, Grip, float]] = []
+    for bound, grip in sorted(bounds, key=lambda entry: entry[0]):
+        if sum(cost <= bound for cost, _, _ in ranked) >= ENOUGH:
+            break
+        pose, width = grip.pose(bar), OPEN if grip.kind == AROUND else 0.0
+        before = Frame(pose.position - STANDOFF * grip.entry(bar), pose.rotation)
+        after = Frame(pose.position + travel * bar.outward, pose.rotation)
+        hits = clashes(world, (pose, before, after), width, around)
+        ranked.append((bound + HIT * hits, grip, hits))
+    ranked.sort(key=lambda entry: entry[0])
+    if ranked[0][2] >= STRUCK:
+        raise _blocked(world, fixture, ranked[0][1], bar)
+    return [grip for _, grip, hits in ranked if hits < STRUCK]
+
+
+def _turn(rotation: Array) -> float:
+    """Angle from the wrist's middle [rad]."""
+    return float(np.arccos(np.clip((np.sum(NEUTRAL * rotation) - 1) / 2, -1, 1)))
 
 
 def _candidates(kind: str, bar: Bar) -> Iterator[Grip]:
     """Ways of a kind; of the two that differ by which finger is above, the one for which the hand turns less."""
-    for tilt in TILTS[kind]:
-        for roll in ROLLS[kind]:
-            pair = (Grip(kind, tilt, roll, flipped) for flipped in (False, True))
-            yield min(pair, key=lambda grip: float(np.linalg.norm(turn_between(REST, grip.rotation(bar)))))
+    for tilt, roll, swing in product(TILTS[kind], ROLLS[kind], SWINGS[kind]):
+        pair = (Grip(kind, tilt, roll, flipped, swing) for flipped in (False, True))
+        yield min(pair, key=lambda grip: _turn(grip.rotation(bar)))
 
 
 def _around(world: World, fixture: str, number: int, bar: Bar) -> Array:
@@ -139,8 +175,7 @@ def _around(world: World, fixture: str, number: int, bar: Bar) -> Array:
     still = [world.part_cloud(fixture, joint) for joint in sorted(carriers, key=str)]
     points = np.concatenate([world.others([fixture]), *still])
     points = points[np.linalg.norm(points - bar.centre, axis=1) < 0.5]
-    _, first = np.unique(np.round(points / 0.01).astype(int), axis=0, return_index=True)
-    return np.asarray(points[first])
+    return thinned(points, GRAIN)
 
 
 def _blocked(world: World, fixture: str, grip: Grip, bar: Bar) -> NoPlan:

@@ -19,8 +19,6 @@ WRIST = np.array([[-0.07, -0.07, -0.28], [0.07, 0.07, -0.125]])
 """The same of the flange behind it."""
 MARGIN = 0.001
 """How far things should stay from the hand [m]."""
-REACH = 0.35
-"""No part of the hand lies farther from the grip site [m]."""
 
 
 def boxes(width: float) -> Array:
@@ -34,10 +32,10 @@ def boxes(width: float) -> Array:
 def struck(pose: Frame, width: float, points: Array, margin: float = MARGIN) -> NDArray[np.bool_]:
     """Which of ``points``, shape (n, 3), lie in the hand or within ``margin`` of it."""
     inside = np.zeros(len(points), bool)
-    near = np.linalg.norm(points - pose.position, axis=1) < REACH
-    own = pose.inverse(points[near])
+    x, y, z = pose.inverse(points).T
     for low, high in boxes(width):
-        inside[near] |= ((own > low - margin) & (own < high + margin)).all(axis=1)
+        low, high = low - margin, high + margin
+        inside |= (x > low[0]) & (x < high[0]) & (y > low[1]) & (y < high[1]) & (z > low[2]) & (z < high[2])
     return inside
 
 

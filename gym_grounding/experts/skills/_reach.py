@@ -24,7 +24,7 @@ CORRIDOR = 0.09
 """Half breadth of the way over things that must be free [m]."""
 ROOM = 0.012
 """Room left around the hand on the straight way [m]."""
-CELL = 0.015
+CELL = 0.01
 """Side of the cells of which one point each is kept [m]."""
 STAGES = np.linspace(0.0, 1.0, 7)
 """Parts of the straight way at which the hand is tried."""
@@ -45,9 +45,14 @@ class Surroundings:
     @classmethod
     def of(cls, world: World) -> Surroundings:
         """What stands around now."""
-        cloud = world.others()
-        _, first = np.unique(np.round(cloud / CELL).astype(int), axis=0, return_index=True)
-        return cls(cloud[first], Relief.of(cloud, world.anatomy.ground))
+        points = thinned(world.others())
+        return cls(points, Relief.of(points, world.anatomy.ground))
+
+
+def thinned(points: Array, cell: float = CELL) -> Array:
+    """One point of each cell of side ``cell`` [m], shape (m, 3), of points, shape (n, 3)."""
+    cells = np.round(points / cell).astype(np.int64) @ [1 << 40, 1 << 20, 1]
+    return np.asarray(points[np.unique(cells, return_index=True)[1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,132 +1,208 @@
-"""Shut a door that hangs on an upright hinge, such as a microwave's; open one by its free edge."""
+"""Doors on an upright hinge, such as a microwave's: dragged open by the top of the handle, pushed shut at the face."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.experts.control import CLOSED, METRES, Command
-from gym_grounding.experts.skills._base import DONE, FAILED, Step
-from gym_grounding.experts.skills._way import Relief, over
+from gym_grounding.adapters import Frame
+from gym_grounding.errors import NoPlan
+from gym_grounding.experts.control import CLOSED, Command, turn_between
+from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
+from gym_grounding.experts.skills._fixture import UP, handle, hinged, openness
+from gym_grounding.experts.skills._hand import HALF, TIP, clashes
+from gym_grounding.experts.skills._reach import Surroundings, offset, towards
 from gym_grounding.experts.skills.grasp import axes
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
-
-OPENED_AT, SHUT_AT = -1.3, -0.005
-"""LIBERO's microwave is open below the first and shut above the second [rad] (``default_open_ranges`` of its class)."""
-ARM = 0.8
-"""Where on the door it is pushed, as a share of its breadth from the hinge."""
-BELOW = 0.035
-"""How far below the door's top edge the finger tips push [m]."""
-ROOM = 0.035
-"""From the door's face to the finger before it pushes [m]."""
-SLOW = 260
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Swinging:
-    """What the deed remembers: ``relief`` of what stands around, whether it ``pushes`` or ``leaves``, and ``steps``."""
-
-    relief: Relief
-    pushes: bool = False
-    leaves: int = 0
-    steps: int = 0
+OPEN_AT, DRAGGED_TO = 0.621, 0.67
+"""Openness from which a door counts as open (LIBERO: -1.3 of -2.094), and to which it is dragged."""
+SHUT_AT, PUSHED_TO = 0.002, 0.001
+"""Openness below which a door counts as shut (LIBERO: -0.005 of -2.094), and to which it is pushed."""
+INWARD = 0.012
+"""How far behind the bar of the handle the fingertips press down, on the post that carries it [m]."""
+PRESS, LEAD, PULL = 0.012, 0.025, 0.04
+"""How far fingertips press into the handle, how far ahead they drag it, and the most asked for in one step [m]."""
+ARM, SUNK, PUSH = 0.7, 0.04, 0.025
+"""Where on the door it is pushed, as a share of its breadth from the hinge; how far below its top edge, and how far
+behind its face that push aims [m]."""
+YAWS = (0.0, np.pi / 4, np.pi / 2, -np.pi / 4)
+"""Turns of the hand about the vertical that are tried [rad]."""
+MIDDLE = np.pi / 4
+"""That in the middle of the wrist's range."""
+HIT = 0.1
+"""What a point struck costs, in radians of turning."""
+CLEAR = 0.06
+"""The hand has left when it is this far off [m]."""
+TRIES, LIMIT = 4, 150
+"""Ways that are tried, and steps for each."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShutDoor:
-    """Push the door on joint ``number`` of ``fixture`` shut."""
+class Memory:
+    """What is remembered from step to step.
 
-    fixture: str
-    number: int
+    Attributes:
+        around: what stands around.
+        yaws: turns of the hand about the vertical, the present one first [rad].
+        tries: how many were given up.
+        steps: since the present one was chosen.
+    """
 
-    @property
-    def words(self) -> str:
-        """Such as ``shut the door of microwave_1``."""
-        return f"shut the door of {self.fixture}"
+    around: Surroundings
+    yaws: tuple[float, ...]
+    tries: int = 0
+    steps: int = 0
 
-    def done(self, world: World) -> bool:
-        """Whether LIBERO calls it shut."""
-        return world.joint(self.fixture, self.number) > SHUT_AT
-
-    def advance(self, world: World, memory: Swinging | None) -> Step:
-        """See ``Skill.advance``."""
-        return _swing(self, world, memory, 1.0)
+    def next_step(self) -> Memory:
+        """The memory for the next step; another way where nothing happens."""
+        if self.steps > LIMIT:
+            return replace(self, yaws=(*self.yaws[1:], self.yaws[0]), tries=self.tries + 1, steps=0)
+        return replace(self, steps=self.steps + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """Open the door on joint ``number`` of ``fixture`` by its inner face: a shut door gives the finger no way in."""
+    """Open a door.
+
+    Attributes:
+        fixture: what has the door.
+        joint: number of its joint.
+    """
 
     fixture: str
-    number: int
+    joint: int
 
     @property
     def words(self) -> str:
-        """Such as ``open the door of microwave_1``."""
+        """The deed in words."""
         return f"open the door of {self.fixture}"
 
     def done(self, world: World) -> bool:
-        """Whether LIBERO calls it open."""
-        return world.joint(self.fixture, self.number) < OPENED_AT
+        """Whether the door is open."""
+        return openness(world, self.fixture, self.joint) >= OPEN_AT
 
-    def advance(self, world: World, memory: Swinging | None) -> Step:
-        """See ``Skill.advance``."""
-        return _swing(self, world, memory, -1.0)
+    def advance(self, world: World, memory: Memory | None) -> Step:
+        """The next step; see ``Skill``."""
+        if memory is None:
+            memory = _begun(world, self, lambda yaw: self._pose(world, yaw)[0])
+        pose, onward = self._pose(world, memory.yaws[0])
+        rel = world.hand.position - pose.position
+        spin = offset(world.hand, pose, -UP).spin
+        has = float(np.linalg.norm(rel[:2])) < 0.014 and rel[2] < 0.006 and spin < 0.3
+        share = openness(world, self.fixture, self.joint)
+        if share >= DRAGGED_TO or (share >= OPEN_AT and not has):
+            return _up(world, pose, memory)
+        memory = memory.next_step()
+        if memory.tries >= TRIES:
+            return Step(Command(grip=CLOSED), memory, FAILED, f"the handle slipped or was not reached {TRIES} times")
+        if has:
+            aim = pose.position + LEAD * onward - PRESS * UP
+            return Step(Command(aim, pose.rotation, CLOSED, reach=PULL), memory, careful=True)
+        return Step(towards(world, memory.around, pose, -UP, CLOSED), memory, careful=rel[2] < 0.04)
 
-
-def _swing(deed: ShutDoor | OpenDoor, world: World, memory: Swinging | None, sign: float) -> Step:
-    if memory is None:
-        memory = Swinging(Relief.of(world.others(), world.anatomy.ground))
-    memory = replace(memory, steps=memory.steps + 1)
-    if memory.steps > SLOW:
-        return Step(Command(None, grip=CLOSED), None, FAILED, f"the door of {deed.fixture} did not move")
-    contact, way, along = _contact(world, deed, sign)
-    hand, rotation = world.hand, axes(_level(along))
-    if deed.done(world) or memory.leaves:
-        memory = replace(memory, leaves=memory.leaves + 1)
-        target = hand.position - 0.04 * way + np.array([0.0, 0.0, 0.02])
-        if memory.leaves > 12:
-            if deed.done(world):
-                return Step(Command(target, rotation, CLOSED), None, DONE)
-            return Step(Command(target, rotation, CLOSED), None, FAILED, f"the door of {deed.fixture} swung back")
-        return Step(Command(target, hand.rotation, CLOSED), memory, careful=True)
-    before = contact - ROOM * way
-    offset = contact - hand.position
-    beside = offset - (offset @ way) * way
-    if not memory.pushes and float(np.linalg.norm(before - hand.position)) > 0.02:
-        target = before
-        if float(np.linalg.norm(beside[:2])) > 0.04 or float(offset @ way) < 0.0:
-            height = memory.relief.highest(hand.position[:2], before[:2], 0.08) + 0.05
-            target = over(hand.position, before, max(height, before[2]), 0.03)
-        return Step(Command(target, rotation, CLOSED), memory)
-    if memory.pushes and float(offset @ way) > 0.10:
-        memory = replace(memory, pushes=False)
-    memory = replace(memory, pushes=True)
-    target = hand.position + beside + 0.05 * way
-    return Step(Command(target, rotation, CLOSED, reach=METRES * 0.8), memory, careful=True)
+    def _pose(self, world: World, yaw: float) -> tuple[Frame, Array]:
+        """The hand with its fingertips upon the handle, and the direction in which that moves as the door opens."""
+        bar = handle(world, self.fixture, self.joint)
+        top = bar.centre + bar.length / 2 * UP
+        hinge = hinged(world, self.fixture, self.joint)
+        onward = np.cross(hinge.axis, top - hinge.anchor)
+        onward /= np.linalg.norm(onward)
+        return Frame(top - INWARD * onward + TIP * UP, _down(yaw)), onward
 
 
-def _contact(world: World, deed: ShutDoor | OpenDoor, sign: float) -> tuple[Array, Array, Array]:
-    """Where the finger pushes, which way, and the direction from the hinge to the door's free edge, shapes (3,)."""
-    frame, joint = world.frame(deed.fixture), world.body(deed.fixture).joints[deed.number]
-    anchor, axis = frame.apply(joint.anchor), frame.rotation @ joint.axis
-    cloud = world.part_cloud(deed.fixture, deed.number)
-    arms = (cloud - anchor) * [1.0, 1.0, 0.0]
-    reach = np.linalg.norm(arms, axis=1)
-    tip = arms[reach > 0.9 * reach.max()].mean(axis=0)
-    along = tip / np.linalg.norm(tip)
-    way = sign * np.cross(axis, along)
-    arm = ARM * float(reach.max())
-    near = np.abs(arms @ along - arm) < 0.03
-    face = float((arms[near] @ way).min())
-    point = anchor + arm * along + face * way
-    return np.array([*point[:2], float(cloud[:, 2].max()) - BELOW]), way, along
+@dataclass(frozen=True, slots=True)
+class ShutDoor:
+    """Shut a door.
+
+    Attributes:
+        fixture: what has the door.
+        joint: number of its joint.
+    """
+
+    fixture: str
+    joint: int
+
+    @property
+    def words(self) -> str:
+        """The deed in words."""
+        return f"close the door of {self.fixture}"
+
+    def done(self, world: World) -> bool:
+        """Whether the door is shut."""
+        return openness(world, self.fixture, self.joint) <= SHUT_AT
+
+    def advance(self, world: World, memory: Memory | None) -> Step:
+        """The next step; see ``Skill``."""
+        if memory is None:
+            memory = _begun(world, self, lambda yaw: self._pose(world, yaw)[0])
+        pose, onward = self._pose(world, memory.yaws[0])
+        rel = world.hand.position - pose.position
+        ahead, spin = float(rel @ onward), offset(world.hand, pose, -UP).spin
+        beside = float(np.linalg.norm((rel - ahead * onward)[:2]))
+        has = -0.03 < ahead < 0.012 and abs(rel[2]) < 0.015 and beside < 0.03 and spin < 0.3
+        share = openness(world, self.fixture, self.joint)
+        if share <= PUSHED_TO or (share <= SHUT_AT and not has):
+            return _back(world, pose, onward, memory)
+        memory = memory.next_step()
+        if memory.tries >= TRIES:
+            return Step(Command(grip=CLOSED), memory, FAILED, f"the door could not be pushed shut {TRIES} times")
+        if has:
+            return Step(Command(pose.position + PUSH * onward, pose.rotation, CLOSED), memory, careful=True)
+        before = Frame(pose.position - 0.5 * PUSH * onward, pose.rotation)
+        return Step(towards(world, memory.around, before, -UP, CLOSED), memory, careful=rel[2] < 0.04)
+
+    def _pose(self, world: World, yaw: float) -> tuple[Frame, Array]:
+        """The hand with its fingers at the door's outer face, and the direction in which that moves as it shuts.
+
+        Raises:
+            NoPlan: there is nothing to push at.
+        """
+        hinge, rotation = hinged(world, self.fixture, self.joint), _down(yaw)
+        cloud = world.part_cloud(self.fixture, self.joint)
+        upper = (cloud - hinge.anchor)[cloud[:, 2] > cloud[:, 2].max() - SUNK] * [1.0, 1.0, 0.0]
+        reach = np.linalg.norm(upper, axis=1)
+        along = upper[np.argmax(reach)] / reach.max()
+        onward = -np.cross(hinge.axis, along)
+        arm = ARM * float(reach.max())
+        near = upper[np.abs(upper @ along - arm) < 0.02]
+        if not len(near):
+            raise NoPlan(f"{self.fixture}: its door has nothing to push at")
+        thick = abs(rotation[:, 0] @ onward) * 0.018 + abs(rotation[:, 1] @ onward) * HALF
+        point = hinge.anchor + arm * along + (float((near @ onward).min()) - thick) * onward
+        return Frame(np.array([*point[:2], float(cloud[:, 2].max()) - SUNK + TIP]), rotation), onward
 
 
-def _level(along: Array) -> Array:
-    """The closing axis along the door, with the sign nearest to the hand's rest."""
-    return along if along[1] >= 0 else -along
+def _down(yaw: float) -> Array:
+    """Axes of a hand that points down, shape (3, 3)."""
+    return axes(np.array([-np.sin(yaw), np.cos(yaw), 0.0]))
+
+
+def _begun(world: World, deed: OpenDoor | ShutDoor, pose: Callable[[float], Frame]) -> Memory:
+    """The ways in which the hand strikes least and turns least come first."""
+    around = Surroundings.of(world)
+
+    def cost(yaw: float) -> float:
+        here = pose(yaw)
+        above = Frame(here.position + CLEAR * UP, here.rotation)
+        turn = float(np.linalg.norm(turn_between(_down(MIDDLE), here.rotation)))
+        return turn + HIT * clashes(world, (here, above), 0.0, world.others([deed.fixture]))
+
+    return Memory(around, tuple(sorted(YAWS, key=cost)))
+
+
+def _up(world: World, pose: Frame, memory: Memory) -> Step:
+    rel = world.hand.position - pose.position
+    away = rel[2] > CLEAR or float(np.linalg.norm(rel[:2])) > CLEAR
+    return Step(Command(world.hand.position + 0.05 * UP, grip=CLOSED), memory, DONE if away else RUNNING)
+
+
+def _back(world: World, pose: Frame, onward: Array, memory: Memory) -> Step:
+    rel = world.hand.position - pose.position
+    away = rel[2] > CLEAR or float(np.linalg.norm(rel[:2])) > CLEAR
+    rise = 0.05 * UP if rel @ onward < -0.008 else np.zeros(3)
+    return Step(Command(world.hand.position - 0.03 * onward + rise, grip=CLOSED), memory, DONE if away else RUNNING)

@@ -15,8 +15,10 @@ from gym_grounding.experts.skills._reach import Surroundings, offset, towards
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
-OPEN_AT, PULLED_TO = 0.876, 0.94
+OPEN_AT, PULLED_TO = 0.876, 0.987
 """Openness from which a drawer counts as open (LIBERO: 0.875), and to which it is pulled."""
+WIDE_AT = 0.97
+"""Openness from which it is open as wide as it gets."""
 SHUT_AT, PUSHED_TO = -0.003, -0.006
 """Openness below which a drawer counts as shut (LIBERO: 0), and to which it is pushed; it goes in to -0.01."""
 PULL, LEAD = 0.035, 0.02
@@ -29,6 +31,11 @@ CLEAR = 0.06
 """The hand has left when it is this far back [m]."""
 TRIES, LIMIT = 5, 120
 """Ways to have the bar that are tried, and steps for each."""
+STALLED, STUCK, PATIENCE = 5, 8, 30
+"""Steps without progress after which the hand is as near as it gets, and after which another way is tried: while the
+bar is had, and on the way to it."""
+FULL = 0.16
+"""About how far a drawer opens [m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class Memory:
         tries: ways given up.
         held: whether the bar followed the hand at the last step.
         steps: since the present way was chosen.
+        left: least that was left to go, of the way or of the drawer's travel [m].
+        still: steps since that grew less.
     """
 
     around: Surroundings
@@ -48,17 +57,27 @@ class Memory:
     tries: int = 0
     held: bool = False
     steps: int = 0
+    left: float = np.inf
+    still: int = 0
 
     @property
     def grip(self) -> Grip:
         """The present way."""
         return self.ways[0]
 
-    def next_step(self, held: bool) -> Memory:
+    def next_step(self, held: bool, left: float) -> Memory:
         """The memory for the next step; another way where the bar slipped or nothing happens."""
-        if (self.held and not held) or self.steps > LIMIT:
-            return replace(self, ways=(*self.ways[1:], self.ways[0]), tries=self.tries + 1, held=False, steps=0)
-        return replace(self, held=held, steps=self.steps + 1)
+        if (self.held and not held) or self.steps > LIMIT or self.still > (STUCK if held else PATIENCE):
+            ways = (*self.ways[1:], self.ways[0])
+            return replace(self, ways=ways, tries=self.tries + 1, held=False, steps=0, left=np.inf, still=0)
+        changed = held != self.held or left < self.left - 0.002
+        return replace(
+            self,
+            held=held,
+            steps=self.steps + 1,
+            left=left if changed else self.left,
+            still=0 if changed else self.still + 1,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +87,21 @@ class PullDrawer:
     Attributes:
         fixture: what has the drawer.
         joint: number of its joint.
+        wide: whether it must be open as wide as it gets, to make room.
     """
 
     fixture: str
     joint: int
+    wide: bool = False
 
     @property
     def words(self) -> str:
         """The deed in words."""
-        return f"open drawer {self.joint} of {self.fixture}"
+        return f"open drawer {self.joint} of {self.fixture}{' wide' if self.wide else ''}"
 
     def done(self, world: World) -> bool:
         """Whether the drawer is open."""
-        return openness(world, self.fixture, self.joint) >= OPEN_AT
+        return openness(world, self.fixture, self.joint) >= (WIDE_AT if self.wide else OPEN_AT)
 
     def advance(self, world: World, memory: Memory | None) -> Step:
         """The next step; see ``Skill``."""
@@ -90,17 +111,18 @@ class PullDrawer:
             memory = _begun(world, self, bar, PULLED_TO - share, (UPON, AROUND))
         grip = memory.grip
         held = grip.has(world, bar)
-        if share >= PULLED_TO or (share >= OPEN_AT and not held):
+        if share >= PULLED_TO or (self.done(world) and (not held or memory.still > STALLED)):
             return _leave(world, bar, memory)
-        memory = memory.next_step(held)
+        goal = grip.pose(bar)
+        off = offset(world.hand, goal, grip.entry(bar))
+        memory = memory.next_step(held, -share * FULL if held else off.depth + off.lateral + 0.1 * off.spin)
         if memory.tries >= TRIES:
             return Step(Command(grip=OPENED), memory, FAILED, f"the handle slipped or was not reached {TRIES} times")
-        goal = grip.pose(bar)
         if held:
             aim = goal.position + LEAD * bar.outward - (PRESS * UP if grip.kind == UPON else 0.0)
             return Step(Command(aim, goal.rotation, CLOSED, reach=PULL), memory, careful=True)
-        off = offset(world.hand, goal, grip.entry(bar))
-        if grip.kind == AROUND and self._closes(world, bar, off.within(0.012, 0.01, 0.15)):
+        there = off.within(0.012, 0.01, 0.15) or (memory.still > STALLED and off.within(0.02, 0.01, 0.15))
+        if grip.kind == AROUND and self._closes(world, bar, there):
             return Step(Command(goal.position, goal.rotation, CLOSED), memory, careful=True)
         command = towards(world, memory.around, goal, grip.entry(bar), OPENED if grip.kind == AROUND else CLOSED)
         return Step(command, memory, careful=abs(off.depth) < 0.05 and off.lateral < 0.03)
@@ -138,14 +160,18 @@ class ShutDrawer:
         if memory is None:
             memory = _begun(world, self, bar, PUSHED_TO - share, (AGAINST,))
         grip = memory.grip
-        if share <= PUSHED_TO or (share <= SHUT_AT and not grip.has(world, bar)):
+        held = grip.has(world, bar)
+        if share <= PUSHED_TO or (share <= SHUT_AT and not held):
             return _leave(world, bar, memory)
-        memory = memory.next_step(False)
+        goal = grip.pose(bar)
+        off = offset(world.hand, goal, grip.entry(bar))
+        memory = memory.next_step(held, share * FULL if held else off.depth + off.lateral + 0.1 * off.spin)
         if memory.tries >= TRIES:
             return Step(Command(grip=CLOSED), memory, FAILED, f"the drawer could not be pushed in {TRIES} times")
-        goal = grip.pose(bar)
-        command = towards(world, memory.around, goal, grip.entry(bar), CLOSED, PUSH)
-        return Step(command, memory, careful=offset(world.hand, goal, grip.entry(bar)).depth < 0.05)
+        if held:
+            return Step(Command(goal.position - PUSH * bar.outward, goal.rotation, CLOSED), memory, careful=True)
+        command = towards(world, memory.around, goal, grip.entry(bar), CLOSED)
+        return Step(command, memory, careful=off.depth < 0.05)
 
 
 def _begun(world: World, deed: PullDrawer | ShutDrawer, bar: Bar, share: float, kinds: tuple[str, ...]) -> Memory:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.adapters import Anatomy, Frame
+from gym_grounding.adapters import Frame
+from gym_grounding.experts import arm
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
@@ -33,8 +34,12 @@ LEANS = (0.0, 0.5, 1.0)
 """Angles between the approach and straight down [rad]."""
 NEAR = 0.26
 """Nothing farther from the grip site than this can touch the hand [m]."""
-WRIST, CLOSEST = 0.20, 0.27
-"""From the grip site back to the wrist, and the least distance of the wrist from the arm's base seen from above [m]."""
+MISSED = 0.015
+"""What the arm may miss a pose of the hand by, to get there [m, a radian as 0.1]."""
+ROOM, ENDS = 0.15, 6.0
+"""A joint nearer than this to its end costs, so much at its end [rad]."""
+TOGETHER = 24
+"""So many grasps are looked at together."""
 THIN = 0.01
 """Obstacles are known by one point in each cell of this size [m]."""
 
@@ -69,18 +74,17 @@ def axes(closing: Array, lean: float = 0.0) -> Array:
     return np.stack([closing, np.cross(approach, closing), approach], axis=1)
 
 
-def awkward(hand: Frame, base: Array) -> float:
-    """What the arm itself says against a pose of the hand; inf where it cannot get there.
+def efforts(hands: Sequence[Frame], world: World, before: Array | None = None) -> tuple[Array, Array]:
+    """What the arm itself says against poses of the hand, shape (n,), inf where it does not get there; and its joints.
 
-    The wrist reaches a level approach away from the robot, not one towards it, nor one from below or close to the base.
+    Args:
+        hands: the poses.
+        before: joints from where it comes, shape (n, 7) [rad]; None for the present ones.
     """
-    approach = hand.rotation[:, 2]
-    inward = -float(approach[0])
-    wrist = hand.position - WRIST * approach
-    if approach[2] > 0.25 or inward > 0.45 or float(np.linalg.norm((wrist - base)[:2])) < CLOSEST:
-        return float("inf")
-    yaw = float(np.arctan2(-hand.rotation[0, 0], hand.rotation[1, 0]))  # of the closing axis from its rest along y
-    return 6 * max(0.0, inward) + (4 * (abs(yaw) - 1.7) if abs(yaw) > 1.7 else 0.0)
+    joints, left = arm.settled(hands, world.anatomy.base, world.arm if before is None else before)
+    room = np.minimum(joints - arm.LOW, arm.HIGH - joints).min(axis=1)
+    cost = ENDS * np.maximum(0.0, 1.0 - room / ROOM)
+    return np.where(left > MISSED, np.inf, cost), joints
 
 
 def hits(frame: Frame, cloud: Array) -> int:
@@ -203,37 +207,83 @@ def _between(cloud: Array, frame: Frame) -> tuple[float | None, float]:
     return float(across.min() + across.max()) / 2, float(across.max() - across.min())
 
 
-def best(
-    found: Sequence[Grasp],
-    frame: Frame,
-    obstacles: Array,
-    anatomy: Anatomy,
-    goal: Frame | None,
-    around: Array,
-) -> Grasp | None:
-    """The grasp that costs least, with what the hand would hit added to its cost; None of none.
+class Ways:
+    """Grasps of a thing as it lies now, cheapest first, and what the arm says against getting there.
 
     Args:
-        frame: of the thing now.
-        obstacles: points of everything else now, shape (n, 3).
-        anatomy: of the scene; fingers may not reach below its work surface.
-        goal: frame of the thing when it is let go; None where it is only held.
-        around: points of everything else then, shape (n, 3).
+        found: the grasps.
+        world: where the thing and the arm are now.
+        thing: what is to be taken.
     """
-    chosen: Grasp | None = None
-    for one in sorted(found, key=lambda grasp: grasp.cost):
-        if chosen is not None and one.cost >= chosen.cost:
-            break  # what the hand would hit only adds to it
-        hand = frame.then(one.hand)
-        back = Frame(hand.position - ABOVE * hand.rotation[:, 2], hand.rotation)
-        cost = one.cost + 2.0 * hits(hand, obstacles) + 0.5 * hits(back, obstacles) + _buried(hand, anatomy.ground)
-        cost += awkward(hand, anatomy.base)
-        if goal is not None and (chosen is None or cost < chosen.cost):
-            then = goal.then(one.hand)
-            cost += 1.5 * hits(then, around) + _buried(then, anatomy.ground) + awkward(then, anatomy.base)
-        if cost < (np.inf if chosen is None else chosen.cost):
-            chosen = replace(one, cost=cost)
-    return chosen
+
+    def __init__(self, found: Sequence[Grasp], world: World, thing: str) -> None:
+        self.grasps = sorted(found, key=lambda grasp: grasp.cost)
+        self.frame = world.frame(thing)
+        self.world = world
+        self._looked: list[tuple[float, Array]] = []
+
+    def effort(self, number: int) -> tuple[float, Array]:
+        """What the arm says against a grasp, inf where it does not get there, and its joints there, shape (7,)."""
+        while number >= len(self._looked):
+            first = len(self._looked)
+            hands = [self.frame.then(one.hand) for one in self.grasps[first : first + TOGETHER]]
+            before, joints = efforts([back(hand) for hand in hands], self.world)
+            there, joints = efforts(hands, self.world, joints)
+            self._looked += zip((before + there).tolist(), joints, strict=True)
+        return self._looked[number]
+
+    def best(self, obstacles: Array, goal: Frame | None, around: Array) -> Grasp | None:
+        """The grasp that costs least, with what the hand would hit and the arm's effort added; None of none.
+
+        Args:
+            obstacles: points of everything else now, shape (n, 3).
+            goal: frame of the thing when it is let go; None where it is only held.
+            around: points of everything else then, shape (n, 3).
+        """
+        chosen: Grasp | None = None
+        for first in range(0, len(self.grasps), TOGETHER):
+            least = np.inf if chosen is None else chosen.cost
+            if self.grasps[first].cost >= least:
+                break  # what is looked at here only adds to it
+            some = self._taken(first, obstacles, least)
+            if goal is not None:
+                some = self._let_go(some, goal, around)
+            for one, _ in some:
+                if one.cost < (np.inf if chosen is None else chosen.cost):
+                    chosen = one
+        return chosen
+
+    def _taken(self, first: int, obstacles: Array, least: float) -> list[tuple[Grasp, Array]]:
+        """Some grasps that cost less than ``least`` with what speaks against taking them, and the arm's joints."""
+        result = []
+        for number in range(first, min(first + TOGETHER, len(self.grasps))):
+            one = self.grasps[number]
+            effort, joints = self.effort(number)
+            hand = self.frame.then(one.hand)
+            cost = one.cost + effort
+            if cost < least:
+                cost += 2.0 * hits(hand, obstacles) + 0.5 * hits(back(hand), obstacles)
+                cost += _buried(hand, self.world.anatomy.ground)
+            if cost < least:
+                result.append((replace(one, cost=cost), joints))
+        return result
+
+    def _let_go(self, some: list[tuple[Grasp, Array]], goal: Frame, around: Array) -> list[tuple[Grasp, Array]]:
+        """The same with what speaks against letting go."""
+        hands = [goal.then(one.hand) for one, _ in some]
+        there, joints = efforts(hands, self.world, np.array([before for _, before in some]).reshape(-1, 7))
+        result = []
+        for (one, _), hand, effort, after in zip(some, hands, there, joints, strict=True):
+            cost = one.cost + effort
+            if np.isfinite(cost):
+                cost += 1.5 * hits(hand, around) + _buried(hand, self.world.anatomy.ground)
+                result.append((replace(one, cost=cost), after))
+        return result
+
+
+def back(hand: Frame) -> Frame:
+    """The pose from which a hand goes straight into another."""
+    return Frame(hand.position - ABOVE * hand.rotation[:, 2], hand.rotation)
 
 
 def near(cloud: Array, position: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Turn a knob that stands upright, such as a stove's."""
+"""Knobs that turn about an upright axis, such as a stove's: held at their ridge from above, and turned."""
 
 from __future__ import annotations
 
@@ -10,190 +10,198 @@ from scipy.spatial.transform import Rotation
 
 from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
-from gym_grounding.experts.control import CLOSED, METRES, OPENED, Command, turn_between
+from gym_grounding.experts.control import CLOSED, OPENED, Command
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
-from gym_grounding.experts.skills._way import Relief, over
+from gym_grounding.experts.skills._fixture import UP, across
+from gym_grounding.experts.skills._reach import Surroundings, offset, towards
 from gym_grounding.experts.skills.grasp import axes
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
-
-UP = np.array([0.0, 0.0, 1.0])
-FETCH, CLOSE, TURN, LEAVE = "fetch", "close", "turn", "leave"
 ON, OFF = 0.5, 0.0
-"""Positions between which a knob is neither [rad]; LIBERO's flat stove (``turn_on_ranges``, ``turn_off_ranges``)."""
-PAST_ON, PAST_OFF = 0.85, -0.002
-"""Where the knob is let go: fingers drag it back by some tenths of a radian when they open [rad]."""
+"""A knob is on from the first and off below the second [rad] (LIBERO)."""
+TURNED_ON, TURNED_OFF = 0.75, -0.003
+"""To where it is turned [rad]."""
+RIDGE = 0.02
+"""What is at most this far below a knob's top is its ridge [m]."""
 DEEP = 0.018
-"""How far below the knob's top it is held [m]."""
-STEP = 0.25
+"""How far below the top it is held [m]."""
+CLOSE_BY, LEAN = 0.4, 0.25
+"""Closer to the robot than the first [m], a hand that points straight down has no room in the wrist; by how much it
+leans [rad]."""
+AHEAD, SLIGHT = 0.3, 0.1
 """How far the hand is turned ahead of itself [rad]."""
-MOST = 1.5
-"""Turn from the wrist's rest beyond which it lets go and takes hold anew [rad]."""
-TRIES, SLOW = 5, 300
+MIDDLE, MOST = np.pi / 4, 2.5
+"""Yaw of the hand in the middle of the wrist's range, and how far from there it may be turned [rad]."""
+CLEAR = 0.06
+"""The hand has left when it is this far above where it held [m]."""
+SETTLED, REST = 5, 0.0002
+"""Steps for which a knob must have moved less than the second [rad]; it is heavy, and coasts or bounces off its end."""
+COAST = 15.0
+"""Steps at its present speed that a coasting knob still goes."""
+STUCK, LIMIT, TRIES = 20, 300, 5
+"""Steps without a turn after which the ridge is taken anew, steps of the whole deed, times it is taken."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Turning:
-    """What the deed remembers.
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered from step to step.
 
     Attributes:
-        phase: what it does.
-        relief: what stands around.
-        side: 1 or -1: which way round the fingers take the ridge.
-        since: steps in this phase.
-        steps: steps in all.
-        tries: how often it took hold.
-        best: the farthest position so far [rad].
+        around: what stands around.
+        farthest: the farthest position of the joint so far, in the direction of the deed [rad].
+        position: of the joint at the last step [rad].
+        held: whether the ridge was held at the last step.
+        still: steps for which the joint has not moved.
+        idle: steps since it was reached with the ridge held.
+        letting_go: whether the hand opens to take the ridge anew.
+        tries: how often it did.
+        steps: of the whole deed.
     """
 
-    phase: str
-    relief: Relief
-    side: float
-    since: int = 0
+    around: Surroundings
+    farthest: float
+    position: float
+    held: bool = False
+    still: int = 0
+    idle: int = 0
+    letting_go: bool = False
+    tries: int = 0
     steps: int = 0
-    tries: int = 1
-    best: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class TurnKnob:
-    """Turn the knob on joint ``number`` of ``fixture`` on, or off."""
+    """Turn a knob on or off.
+
+    Attributes:
+        fixture: what has the knob.
+        joint: number of its joint.
+        on: whether to turn it on.
+    """
 
     fixture: str
-    number: int
+    joint: int
     on: bool
 
     @property
     def words(self) -> str:
-        """Such as ``turn on flat_stove_1``."""
+        """The deed in words."""
         return f"turn {'on' if self.on else 'off'} {self.fixture}"
 
     def done(self, world: World) -> bool:
         """Whether LIBERO calls it on (or off)."""
-        position = world.joint(self.fixture, self.number)
+        position = world.joint(self.fixture, self.joint)
         return position >= ON if self.on else position < OFF
 
-    def advance(self, world: World, memory: Turning | None) -> Step:
-        """See ``Skill.advance``.
+    def advance(self, world: World, memory: Memory | None) -> Step:
+        """The next step; see ``Skill``."""
+        position, sign = world.joint(self.fixture, self.joint), 1.0 if self.on else -1.0
+        if memory is None:
+            memory = Memory(Surroundings.of(world), position, position)
+        goal = self._hold(world)
+        held = _holds(world, goal, memory.held)
+        was, memory = memory.position, self._next(world, memory, position, held)
+        if memory.tries >= TRIES or memory.steps > LIMIT:
+            return Step(Command(grip=OPENED), memory, FAILED, f"the knob of {self.fixture} did not turn")
+        ahead = Rotation.from_rotvec(self._turning(world) * AHEAD * UP).as_matrix() @ _upright(world)
+        slightly = Rotation.from_rotvec(self._turning(world) * SLIGHT * UP).as_matrix() @ _upright(world)
+        near = offset(world.hand, goal, -UP).lateral < 0.02 and world.hand.position[2] < goal.position[2] + 0.02
+        reached = sign * position >= sign * (TURNED_ON if self.on else TURNED_OFF)
+        if reached and held and not self.on and memory.idle < SETTLED:
+            return Step(Command(None, slightly, CLOSED), memory, careful=True)
+        if reached or (self.done(world) and not held):
+            coasts = COAST * (position - was)
+            rests = self.on or (memory.still >= SETTLED and position + coasts < TURNED_OFF / 4)
+            return _leave(world, goal, memory, slightly if near else None, rests)
+        if memory.letting_go:
+            return Step(Command(goal.position, _upright(world), OPENED), memory, careful=True)
+        if held:
+            return Step(Command(goal.position, ahead, CLOSED), memory, careful=True)
+        off = offset(world.hand, goal, -UP)
+        if off.within(0.010, 0.008, 0.15) or (near and world.closing > 0.01 and world.width < 0.07):
+            return Step(Command(goal.position, goal.rotation, CLOSED), memory, careful=True)
+        return Step(towards(world, memory.around, goal, -UP, OPENED), memory, careful=off.lateral < 0.03)
+
+    def _next(self, world: World, memory: Memory, position: float, held: bool) -> Memory:
+        sign = 1.0 if self.on else -1.0
+        still = memory.still + 1 if abs(position - memory.position) < REST else 0
+        memory = replace(memory, steps=memory.steps + 1, held=held, position=position, still=still)
+        if memory.letting_go:
+            return replace(memory, letting_go=world.width < OPEN - 0.015)
+        if sign * (position - memory.farthest) > 0.01:
+            return replace(memory, farthest=position, idle=0)
+        idle = memory.idle + 1 if held else 0
+        if idle > STUCK:
+            return replace(memory, idle=0, letting_go=True, tries=memory.tries + 1)
+        return replace(memory, idle=idle)
+
+    def _turning(self, world: World) -> float:
+        """+1 where the hand must turn counter-clockwise, seen from above, else -1."""
+        joint = world.body(self.fixture).joints[self.joint]
+        up = float((world.frame(self.fixture).rotation @ joint.axis)[2])
+        return float(np.sign(up)) * (1.0 if self.on else -1.0)
+
+    def _hold(self, world: World) -> Frame:
+        """The hand around the ridge as it is now, the way round that leaves the wrist room for the rest of the turn.
 
         Raises:
             NoPlan: nothing hangs on the joint.
         """
-        if memory is None:
-            relief = Relief.of(world.others({self.fixture}), world.anatomy.ground)
-            memory = Turning(FETCH, relief, self._side(world))
-        if memory.steps > SLOW or memory.tries > TRIES:
-            return Step(Command(None, grip=OPENED), None, FAILED, f"the knob of {self.fixture} did not turn")
-        memory = replace(memory, steps=memory.steps + 1, since=memory.since + 1)
-        if self._enough(world) and memory.phase in (FETCH, CLOSE, TURN):
-            memory = _to(memory, LEAVE)
-        if memory.phase == FETCH:
-            return self._fetch(world, memory)
-        if memory.phase == CLOSE:
-            if memory.since >= 7 and (abs(world.closing) < 0.01 or memory.since > 14):
-                memory = replace(_to(memory, TURN), best=world.joint(self.fixture, self.number))
-            held = self._hold(world, memory)
-            return Step(Command(held.position, held.rotation, CLOSED), memory, careful=True)
-        return self._turn(world, memory) if memory.phase == TURN else self._leave(world, memory)
-
-    def _enough(self, world: World) -> bool:
-        position = world.joint(self.fixture, self.number)
-        return position > PAST_ON if self.on else position < PAST_OFF
-
-    def _fetch(self, world: World, memory: Turning) -> Step:
-        held, hand = self._hold(world, memory), world.hand
-        offset = held.position - hand.position
-        lateral, turn = float(np.linalg.norm(offset[:2])), _angle(hand, held)
-        if lateral < 0.006 and abs(offset[2]) < 0.008 and turn < 0.12 and world.width > OPEN - 0.02:
-            return Step(Command(held.position, held.rotation, CLOSED), _to(memory, CLOSE), careful=True)
-        if memory.since > 120:
-            return Step(
-                Command(None, grip=OPENED), replace(_to(memory, FETCH), tries=memory.tries + 1, side=-memory.side)
-            )
-        back = float(np.clip(1.5 * (lateral - 0.006), 0, 0.08)) + min(0.05, 0.12 * max(0.0, turn - 0.1))
-        if world.width < OPEN - 0.02:
-            back = max(back, 0.06)
-        aim = held.position + back * UP
-        if lateral > 0.08:
-            height = memory.relief.highest(hand.position[:2], aim[:2], 0.07) + 0.05
-            aim = over(hand.position, aim, max(height, aim[2]), 0.03)
-        return Step(Command(aim, held.rotation, OPENED), memory, RUNNING, careful=lateral < 0.02)
-
-    def _turn(self, world: World, memory: Turning) -> Step:
-        position, hand = world.joint(self.fixture, self.number), world.hand
-        ahead = (position - memory.best) * (1 if self.on else -1)
-        if ahead > 0.01:
-            memory = replace(memory, best=position, since=0)
-        joint = world.body(self.fixture).joints[self.number]
-        axis = world.frame(self.fixture).rotation @ joint.axis
-        sign = 1.0 if self.on else -1.0
-        rotation = Rotation.from_rotvec(sign * STEP * axis).as_matrix() @ _upright(hand)
-        held = self._hold(world, memory)
-        if memory.since > 15 or world.width < 0.001:  # the wrist is at its end, or the ridge slipped out
-            return Step(
-                Command(held.position + 0.06 * UP, hand.rotation, OPENED),
-                replace(_to(memory, FETCH), tries=memory.tries + 1, side=self._side(world)),
-            )
-        return Step(Command(held.position, rotation, CLOSED, reach=METRES / 2), memory, careful=True)
-
-    def _leave(self, world: World, memory: Turning) -> Step:
-        hand = world.hand
-        if world.width < OPEN - 0.025 and memory.since < 12:
-            return Step(Command(hand.position, hand.rotation, OPENED), memory, careful=True)
-        top = float(world.part_cloud(self.fixture, self.number)[:, 2].max())
-        clear = hand.position[2] > top + 0.05
-        command = Command(hand.position + 0.04 * UP, _upright(hand), OPENED)
-        if not clear and memory.since < 40:
-            return Step(command, memory)
-        if self.done(world):
-            return Step(command, None, DONE)
-        return Step(command, replace(_to(memory, FETCH), tries=memory.tries + 1, side=self._side(world)))
-
-    def _hold(self, world: World, memory: Turning) -> Frame:
-        """Where the hand takes the ridge as it stands now."""
-        cloud = world.part_cloud(self.fixture, self.number)
+        cloud = world.part_cloud(self.fixture, self.joint)
         if not len(cloud):
             raise NoPlan(f"{self.fixture} has nothing on its joint to take hold of")
-        upper = cloud[cloud[:, 2] > cloud[:, 2].max() - 0.02]
-        middle = (upper.min(axis=0) + upper.max(axis=0)) / 2
-        closing = _thin(upper) * memory.side
-        return Frame(np.array([*middle[:2], float(cloud[:, 2].max()) - DEEP]), axes(closing))
-
-    def _side(self, world: World) -> float:
-        """The way round that keeps the wrist nearest to its rest over the whole turn."""
-        cloud = world.part_cloud(self.fixture, self.number)
-        upper = cloud[cloud[:, 2] > cloud[:, 2].max() - 0.02]
-        position = world.joint(self.fixture, self.number)
-        joint = world.body(self.fixture).joints[self.number]
-        up = float((world.frame(self.fixture).rotation @ joint.axis)[2])
-        way = ((PAST_ON if self.on else PAST_OFF) - position) * np.sign(up)
-        yaws = {side: _yaw(_thin(upper) * side) for side in (1.0, -1.0)}
-        return min(yaws, key=lambda side: max(abs(yaws[side]), abs(yaws[side] + np.clip(way, -MOST, MOST))))
+        top = float(cloud[:, 2].max())
+        ridge = cloud[cloud[:, 2] > top - RIDGE]
+        middle = (ridge.min(axis=0) + ridge.max(axis=0)) / 2
+        rest = abs((TURNED_ON if self.on else TURNED_OFF) - world.joint(self.fixture, self.joint))
+        closing = across(ridge)
+        yaw = _roomy(float(np.arctan2(-closing[0], closing[1])), self._turning(world) * rest)
+        spot = np.array([*middle[:2], top - DEEP])
+        return Frame(spot, _leaning(world, np.array([-np.sin(yaw), np.cos(yaw), 0.0]), spot))
 
 
-def _thin(points: Array) -> Array:
-    """The level direction in which points reach least far, shape (3,)."""
-    angles = np.linspace(0, np.pi, 90, endpoint=False)
-    across = points[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])
-    angle = float(angles[np.argmin(across.max(axis=0) - across.min(axis=0))])
-    return np.array([np.cos(angle), np.sin(angle), 0.0])
+def _roomy(yaw: float, turn: float) -> float:
+    """Of the yaws that close in the same direction, that for which the wrist stays nearest to the middle of its range.
+
+    Args:
+        turn: how far the hand will turn from there [rad].
+    """
+
+    def worst(one: float) -> float:
+        return max(abs(one - MIDDLE), min(abs(one + turn - MIDDLE), MOST))
+
+    return min((yaw + half * np.pi for half in (-1, 0, 1)), key=worst)
 
 
-def _yaw(closing: Array) -> float:
-    """Turn of a closing axis from its rest along y, in (-pi, pi] [rad]."""
-    return float(np.arctan2(-closing[0], closing[1]))
+def _holds(world: World, goal: Frame, before: bool) -> bool:
+    """Whether the ridge is between the pads and they have stopped at it; held ``before``, they may tremble."""
+    gap = world.hand.position - goal.position
+    slack = 0.03 if before else 0.015
+    near = float(np.linalg.norm(gap[:2])) < slack and abs(gap[2]) < slack
+    return near and 0.012 < world.width < 0.045 and (before or abs(world.closing) < 0.02)
 
 
-def _angle(hand: Frame, held: Frame) -> float:
-    return float(np.linalg.norm(turn_between(hand.rotation, held.rotation)))
+def _leave(world: World, goal: Frame, memory: Memory, ahead: Array | None, rests: bool) -> Step:
+    """Open, still turning, so that the knob is not dragged back; then up."""
+    if ahead is not None and world.width < OPEN - 0.025:
+        return Step(Command(None, ahead, OPENED), memory, careful=True)
+    gap = world.hand.position - goal.position
+    away = gap[2] > CLEAR or float(np.linalg.norm(gap[:2])) > CLEAR
+    if away and not rests:
+        return Step(Command(grip=OPENED), memory)
+    return Step(Command(world.hand.position + 0.05 * UP, grip=OPENED), memory, DONE if away else RUNNING)
 
 
-def _upright(hand: Frame) -> Array:
+def _upright(world: World) -> Array:
     """The hand's axes without the tilt that turning has brought in, shape (3, 3)."""
-    closing = hand.rotation[:, 0] * [1.0, 1.0, 0.0]
-    return axes(closing / np.linalg.norm(closing))
+    closing = world.hand.rotation[:, 0] * [1.0, 1.0, 0.0]
+    return _leaning(world, closing / np.linalg.norm(closing), world.hand.position)
 
 
-def _to(memory: Turning, phase: str) -> Turning:
-    return replace(memory, phase=phase, since=0)
+def _leaning(world: World, closing: Array, spot: Array) -> Array:
+    """Axes of a hand over ``spot``; close to the robot its fingers point a little back to it, shape (3, 3)."""
+    back = (world.anatomy.base - spot) * [1.0, 1.0, 0.0]
+    lean = LEAN if float(np.linalg.norm(back)) < CLOSE_BY else 0.0
+    forward = np.cross([0.0, 0.0, -1.0], closing)
+    return axes(closing, lean if float(forward @ back) > 0 else -lean)

@@ -13,7 +13,7 @@ from gym_grounding.errors import NoPlan
 from gym_grounding.experts.control import CLOSED, METRES, OPENED, Command, turn_between
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
 from gym_grounding.experts.skills._way import Relief, over
-from gym_grounding.experts.skills.grasp import LEANS, Grasp, axes, best, candidates, near
+from gym_grounding.experts.skills.grasp import LEANS, Grasp, Ways, axes, candidates, near
 from gym_grounding.experts.skills.release import Destination, Release
 from gym_grounding.experts.world import OPEN, World
 
@@ -219,7 +219,7 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     frame, cloud, others = world.frame(thing), world.cloud(thing), world.others({thing})
     leans = LEANS if any(one is None or one.entry[2] < -0.7 for one in releases) else (0.5, 1.0, 1.4)
     found = [one for one in candidates(world, thing, world.hand.rotation, leans) if not _alike(one, failed)]
-    around = near(others, frame.position)
+    around, ways = near(others, frame.position), Ways(found, world, thing)
     chosen: tuple[float, Grasp, Release | None, float] | None = None
     for rank, release in enumerate(releases):
         for drop in _drops(release):
@@ -228,7 +228,7 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
                 rotation = frame.rotation if release.rotation is None else release.rotation
                 goal = Frame(release.position - release.entry * drop, rotation)
             then = around if goal is None else near(others, goal.position)
-            grasp = best(found, frame, around, world.anatomy, goal, then)
+            grasp = ways.best(around, goal, then)
             if grasp is not None:
                 cost = grasp.cost + 2.0 * rank + 20 * drop
                 if chosen is None or cost < chosen[0]:
@@ -236,7 +236,8 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
         if chosen is not None and chosen[0] < 6.0 + 2.0 * rank:
             break
     if chosen is None:
-        raise NoPlan(f"{thing} cannot be taken hold of: nothing of it fits between the fingers")
+        why = "the arm does not get there" if found else "nothing of it fits between the fingers"
+        raise NoPlan(f"{thing} cannot be taken hold of: {why}")
     if chosen[0] > BLOCKED and len(failed) >= 2:
         raise NoPlan(f"{thing} cannot be taken hold of: something is in the way of every grasp")
     bottom = float(cloud[:, 2].min() - frame.position[2])
