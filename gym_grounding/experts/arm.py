@@ -32,6 +32,13 @@ _TWIST = -3 * np.pi / 4
 STEPS, GAIN, PULL, DAMPING = 25, 0.5, 0.08, 0.03
 """Iterations, the share of the error that each takes away, that of the way to the start's posture, and what keeps the
 steps short near singular postures."""
+_CAPSULES = (
+    (4, (0.0, 0.0, -0.25), (0.0, 0.07, 0.0), 0.057),
+    (5, (0.0, 0.015, 0.006), (0.085, 0.015, 0.006), 0.058),
+    (6, (0.0, 0.0, 0.0), (0.0, 0.0, 0.05), 0.05),
+)
+"""Forearm, wrist and flange: link, two points in its axes and the distance from the line between them, about the convex
+hulls of their collision meshes [m]."""
 FARTHEST = 0.12
 """Largest part of the way that an iteration looks at [m and rad]."""
 
@@ -43,20 +50,44 @@ def hands(joints: Array) -> tuple[Array, Array, Array]:
         Positions of the grip site from the robot's base, shape (n, 3) [m]; its axes, shape (n, 3, 3); and how both
         change with the joints (first three rows metres, then radians), shape (n, 6, 7).
     """
+    turns, anchors = _chain(joints)
+    axes, rotation = turns[:, :, :, 2], turns[:, 6]
+    tip = anchors[:, 6] + rotation @ _TOOL
+    jacobian = np.empty((len(joints), 6, 7))
+    jacobian[:, :3] = np.cross(axes, tip[:, None] - anchors).transpose(0, 2, 1)
+    jacobian[:, 3:] = axes.transpose(0, 2, 1)
+    return tip, rotation @ _about_z(np.array([_TWIST])), jacobian
+
+
+def _chain(joints: Array) -> tuple[Array, Array]:
+    """Axes of the links, shape (n, 7, 3, 3), and their origins from the base, shape (n, 7, 3)."""
     count = len(joints)
     rotation, position = np.broadcast_to(np.eye(3), (count, 3, 3)), np.zeros((count, 3))
-    axes, anchors = [], []
+    turns, anchors = np.empty((count, 7, 3, 3)), np.empty((count, 7, 3))
     for number, (offset, quarters) in enumerate(zip(_OFFSETS, _QUARTERS, strict=True)):
         position = position + rotation @ offset
         rotation = rotation @ (_about_x(quarters) @ _about_z(joints[:, number]))
-        axes.append(rotation[:, :, 2])
-        anchors.append(position)
-    tip = position + rotation @ _TOOL
-    jacobian = np.empty((count, 6, 7))
-    for number, (axis, anchor) in enumerate(zip(axes, anchors, strict=True)):
-        jacobian[:, :3, number] = np.cross(axis, tip - anchor)
-        jacobian[:, 3:, number] = axis
-    return tip, rotation @ _about_z(np.array([_TWIST])), jacobian
+        turns[:, number], anchors[:, number] = rotation, position
+    return turns, anchors
+
+
+def struck(joints: Array, base: Array, points: Array) -> Array:
+    """How many of the points lie in the forearm or the wrist for joint positions, shape (n,).
+
+    Args:
+        joints: shape (n, 7) [rad].
+        base: the robot's base, shape (3,), world [m].
+        points: shape (m, 3), world [m].
+    """
+    turns, anchors = _chain(joints)
+    inside = np.zeros((len(joints), len(points)), bool)
+    for link, first, last, radius in _CAPSULES:
+        start = (anchors[:, link] + base + turns[:, link] @ np.array(first))[:, None]
+        way = (turns[:, link] @ (np.array(last) - np.array(first)))[:, None]
+        share = np.clip(((points - start) * way).sum(axis=-1) / (way * way).sum(axis=-1), 0.0, 1.0)
+        inside |= np.linalg.norm(points - start - share[..., None] * way, axis=-1) < radius
+    counts: Array = inside.sum(axis=1)
+    return counts
 
 
 def room(joints: Array) -> float:

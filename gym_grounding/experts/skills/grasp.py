@@ -38,6 +38,8 @@ MISSED = 0.015
 """What the arm may miss a pose of the hand by, to get there [m, a radian as 0.1]."""
 ROOM, ENDS = 0.15, 6.0
 """A joint nearer than this to its end costs, so much at its end [rad]."""
+TOUCHED = 1.0
+"""What a point in the arm costs."""
 TOGETHER = 24
 """So many grasps are looked at together."""
 THIN = 0.01
@@ -214,12 +216,14 @@ class Ways:
         found: the grasps.
         world: where the thing and the arm are now.
         thing: what is to be taken.
+        obstacles: points of everything else, shape (n, 3).
     """
 
-    def __init__(self, found: Sequence[Grasp], world: World, thing: str) -> None:
+    def __init__(self, found: Sequence[Grasp], world: World, thing: str, obstacles: Array) -> None:
         self.grasps = sorted(found, key=lambda grasp: grasp.cost)
         self.frame = world.frame(thing)
         self.world = world
+        self._obstacles = obstacles
         self._looked: list[tuple[float, Array]] = []
 
     def effort(self, number: int) -> tuple[float, Array]:
@@ -229,14 +233,14 @@ class Ways:
             hands = [self.frame.then(one.hand) for one in self.grasps[first : first + TOGETHER]]
             before, joints = efforts([back(hand) for hand in hands], self.world)
             there, joints = efforts(hands, self.world, joints)
-            self._looked += zip((before + there).tolist(), joints, strict=True)
+            touched = TOUCHED * arm.struck(joints, self.world.anatomy.base, self._obstacles)
+            self._looked += zip((before + there + touched).tolist(), joints, strict=True)
         return self._looked[number]
 
-    def best(self, obstacles: Array, goal: Frame | None, around: Array) -> Grasp | None:
+    def best(self, goal: Frame | None, around: Array) -> Grasp | None:
         """The grasp that costs least, with what the hand would hit and the arm's effort added; None of none.
 
         Args:
-            obstacles: points of everything else now, shape (n, 3).
             goal: frame of the thing when it is let go; None where it is only held.
             around: points of everything else then, shape (n, 3).
         """
@@ -245,7 +249,7 @@ class Ways:
             least = np.inf if chosen is None else chosen.cost
             if self.grasps[first].cost >= least:
                 break  # what is looked at here only adds to it
-            some = self._taken(first, obstacles, least)
+            some = self._taken(first, least)
             if goal is not None:
                 some = self._let_go(some, goal, around)
             for one, _ in some:
@@ -253,7 +257,7 @@ class Ways:
                     chosen = one
         return chosen
 
-    def _taken(self, first: int, obstacles: Array, least: float) -> list[tuple[Grasp, Array]]:
+    def _taken(self, first: int, least: float) -> list[tuple[Grasp, Array]]:
         """Some grasps that cost less than ``least`` with what speaks against taking them, and the arm's joints."""
         result = []
         for number in range(first, min(first + TOGETHER, len(self.grasps))):
@@ -262,7 +266,7 @@ class Ways:
             hand = self.frame.then(one.hand)
             cost = one.cost + effort
             if cost < least:
-                cost += 2.0 * hits(hand, obstacles) + 0.5 * hits(back(hand), obstacles)
+                cost += 2.0 * hits(hand, self._obstacles) + 0.5 * hits(back(hand), self._obstacles)
                 cost += _buried(hand, self.world.anatomy.ground)
             if cost < least:
                 result.append((replace(one, cost=cost), joints))
@@ -272,6 +276,7 @@ class Ways:
         """The same with what speaks against letting go."""
         hands = [goal.then(one.hand) for one, _ in some]
         there, joints = efforts(hands, self.world, np.array([before for _, before in some]).reshape(-1, 7))
+        there = there + TOUCHED * arm.struck(joints, self.world.anatomy.base, around)
         result = []
         for (one, _), hand, effort, after in zip(some, hands, there, joints, strict=True):
             cost = one.cost + effort

@@ -41,7 +41,7 @@ STUCK = 6
 """Steps without coming nearer after which a thing close to its place lies on something."""
 UPSET = 0.35
 """A thing that has turned by more since its grasp was chosen needs another one [rad]."""
-SLOW = 450
+SLOW = 260
 """Steps after which the deed is given up."""
 
 
@@ -219,7 +219,8 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     frame, cloud, others = world.frame(thing), world.cloud(thing), world.others({thing})
     leans = LEANS if any(one is None or one.entry[2] < -0.7 for one in releases) else (0.5, 1.0, 1.4)
     found = [one for one in candidates(world, thing, world.hand.rotation, leans) if not _alike(one, failed)]
-    around, ways = near(others, frame.position), Ways(found, world, thing)
+    around = near(others, frame.position)
+    ways = Ways(found, world, thing, around)
     chosen: tuple[float, Grasp, Release | None, float] | None = None
     for rank, release in enumerate(releases):
         for drop in _drops(release):
@@ -228,7 +229,7 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
                 rotation = frame.rotation if release.rotation is None else release.rotation
                 goal = Frame(release.position - release.entry * drop, rotation)
             then = around if goal is None else near(others, goal.position)
-            grasp = ways.best(around, goal, then)
+            grasp = ways.best(goal, then)
             if grasp is not None:
                 cost = grasp.cost + 2.0 * rank + 20 * drop
                 if chosen is None or cost < chosen[0]:
