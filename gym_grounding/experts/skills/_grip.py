@@ -14,7 +14,8 @@ from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.skills._fixture import UP, Bar
 from gym_grounding.experts.skills._hand import HALF, TIP, clashes, struck
-from gym_grounding.experts.skills._reach import STANDOFF, offset, thinned
+from gym_grounding.experts.skills._reach import STANDOFF, offset
+from gym_grounding.experts.skills._way import thinned
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]

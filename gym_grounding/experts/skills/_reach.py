@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gym_grounding.adapters import Frame
 from gym_grounding.experts.control import Command, turn_between
 from gym_grounding.experts.skills._hand import lowest, struck
-from gym_grounding.experts.skills._way import Relief, over
+from gym_grounding.experts.skills._way import Relief, over, thinned
 from gym_grounding.experts.world import World
 
 Array = NDArray[np.float64]
@@ -45,14 +45,8 @@ class Surroundings:
     @classmethod
     def of(cls, world: World) -> Surroundings:
         """What stands around now."""
-        points = thinned(world.others())
+        points = thinned(world.others(), CELL)
         return cls(points, Relief.of(points, world.anatomy.ground))
-
-
-def thinned(points: Array, cell: float = CELL) -> Array:
-    """One point of each cell of side ``cell`` [m], shape (m, 3), of points, shape (n, 3)."""
-    cells = np.round(points / cell).astype(np.int64) @ [1 << 40, 1 << 20, 1]
-    return np.asarray(points[np.unique(cells, return_index=True)[1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,12 @@ class Relief:
         return max(self.ground, float(near.max())) if len(near) else self.ground
 
 
+def thinned(points: Array, cell: float) -> Array:
+    """One point of each cell of side ``cell`` [m], shape (m, 3), of points, shape (n, 3)."""
+    cells = np.round(points / cell).astype(np.int64) @ [1 << 40, 1 << 20, 1]
+    return np.asarray(points[np.unique(cells, return_index=True)[1]])
+
+
 def over(now: Array, target: Array, height: float, near: float) -> Array:
     """Where to head for now so that the way to ``target`` leads over everything, shape (3,).
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters import Frame
 from gym_grounding.experts import arm
+from gym_grounding.experts.skills._way import thinned
 from gym_grounding.experts.world import OPEN, World
 
 Array = NDArray[np.float64]
@@ -38,8 +39,10 @@ MISSED = 0.015
 """What the arm may miss a pose of the hand by, to get there [m, a radian as 0.1]."""
 ROOM, ENDS = 0.15, 6.0
 """A joint nearer than this to its end costs, so much at its end [rad]."""
-TOUCHED = 1.0
-"""What a point in the arm costs."""
+TOUCHED, COARSE = 4.0, 0.025
+"""What a point in the arm costs, one in each cell of this size [m]."""
+LOOKED = 240
+"""So many grasps are looked at where one of them will do."""
 TOGETHER = 24
 """So many grasps are looked at together."""
 THIN = 0.01
@@ -223,7 +226,7 @@ class Ways:
         self.grasps = sorted(found, key=lambda grasp: grasp.cost)
         self.frame = world.frame(thing)
         self.world = world
-        self._obstacles = obstacles
+        self._obstacles, self._coarse = obstacles, thinned(obstacles, COARSE)
         self._looked: list[tuple[float, Array]] = []
 
     def effort(self, number: int) -> tuple[float, Array]:
@@ -233,7 +236,7 @@ class Ways:
             hands = [self.frame.then(one.hand) for one in self.grasps[first : first + TOGETHER]]
             before, joints = efforts([back(hand) for hand in hands], self.world)
             there, joints = efforts(hands, self.world, joints)
-            touched = TOUCHED * arm.struck(joints, self.world.anatomy.base, self._obstacles)
+            touched = TOUCHED * arm.struck(joints, self.world.anatomy.base, self._coarse)
             self._looked += zip((before + there + touched).tolist(), joints, strict=True)
         return self._looked[number]
 
@@ -247,8 +250,8 @@ class Ways:
         chosen: Grasp | None = None
         for first in range(0, len(self.grasps), TOGETHER):
             least = np.inf if chosen is None else chosen.cost
-            if self.grasps[first].cost >= least:
-                break  # what is looked at here only adds to it
+            if self.grasps[first].cost >= least or (chosen is not None and first >= LOOKED):
+                break  # what is looked at here only adds to its cost
             some = self._taken(first, least)
             if goal is not None:
                 some = self._let_go(some, goal, around)
@@ -276,7 +279,7 @@ class Ways:
         """The same with what speaks against letting go."""
         hands = [goal.then(one.hand) for one, _ in some]
         there, joints = efforts(hands, self.world, np.array([before for _, before in some]).reshape(-1, 7))
-        there = there + TOUCHED * arm.struck(joints, self.world.anatomy.base, around)
+        there = there + TOUCHED * arm.struck(joints, self.world.anatomy.base, thinned(around, COARSE))
         result = []
         for (one, _), hand, effort, after in zip(some, hands, there, joints, strict=True):
             cost = one.cost + effort
@@ -294,9 +297,7 @@ def back(hand: Frame) -> Frame:
 def near(cloud: Array, position: Array) -> Array:
     """The points of a cloud, shape (n, 3), that a hand holding a thing at ``position`` could touch, thinned out."""
     close = cloud[np.abs(cloud - position).max(axis=1) < 1.5 * NEAR] if len(cloud) else cloud
-    _, first = np.unique(np.round(close / THIN).astype(int), axis=0, return_index=True)
-    thinned: Array = close[first]
-    return thinned
+    return thinned(close, THIN)
 
 
 def _buried(hand: Frame, ground: float) -> float:

@@ -13,7 +13,8 @@ from gym_grounding.experts.control import CLOSED, Command, turn_between
 from gym_grounding.experts.skills._base import DONE, FAILED, Step
 from gym_grounding.experts.skills._fixture import UP
 from gym_grounding.experts.skills._hand import TIP, clashes
-from gym_grounding.experts.skills._reach import Surroundings, thinned, towards
+from gym_grounding.experts.skills._reach import CELL, Surroundings, towards
+from gym_grounding.experts.skills._way import thinned
 from gym_grounding.experts.skills.grasp import axes
 from gym_grounding.experts.skills.release import Destination
 from gym_grounding.experts.world import World
@@ -166,7 +167,7 @@ class Push:
 
     def _yaw(self, world: World) -> float:
         """The turn with which the hand strikes least as it comes down, and has to turn least."""
-        others = thinned(world.others({self.thing}))
+        others = thinned(world.others({self.thing}), CELL)
 
         def cost(yaw: float) -> float:
             spot = self._spot(world, yaw)
@@ -195,7 +196,7 @@ class Push:
 
     def _low(self, world: World) -> Array:
         """What the thing would strike on its way, seen from above, shape (m, 2), world [m]."""
-        points = thinned(world.others({self.thing}))
+        points = thinned(world.others({self.thing}), CELL)
         top = float(world.cloud(self.thing)[:, 2].max())
         return points[(points[:, 2] < top) & (points[:, 2] > world.anatomy.ground + THIN)][:, :2]
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 OPPOSITE = {"open": "close", "close": "open", "turnon": "turnoff", "turnoff": "turnon"}
 VERB = {"open": "open", "close": "close", "turnon": "turn on", "turnoff": "turn off"}
-PRESET = {("open", "site"): -0.15, ("close", "site"): 0.005, ("close", "fixture"): 0.0, ("turnon", "fixture"): 2.0}
+PRESET = {("open", "site"): -0.15, ("close", "site"): 0.001, ("close", "fixture"): 0.0, ("turnon", "fixture"): 2.0}
 """(Literal, kind of its entity) -> joint position with which it holds: a drawer pulled out by 0.15 m or pushed in, a
 microwave's door shut, a stove's knob turned by 2.0 rad. A drawer at 0 is shut as well, but LIBERO's ``close`` wants
-more than that; its own closed drawers start between 0 and 0.005 m."""
+more than that, and at 0.003 and more the front is pressed into its cabinet. Its own closed drawers start between 0 and
+0.005 m."""
 
 
 def rows(definitions: Definitions, evidence: Evidence) -> tuple[Judgement, ...]:
