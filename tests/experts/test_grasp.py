@@ -5,7 +5,8 @@ import pytest
 from experts.scenes import GROUND, anatomy, block, observation, ring
 
 from gym_grounding.adapters import Frame
-from gym_grounding.experts.skills.grasp import OUTER, TIP, WIDEST, awkward, axes, best, candidates, hits, near
+from gym_grounding.experts.arm import struck
+from gym_grounding.experts.skills.grasp import OUTER, TIP, WIDEST, Ways, axes, candidates, efforts, hits, near
 from gym_grounding.experts.world import OPEN, World
 
 DOWN = axes(np.array([0.0, 1.0, 0.0]))
@@ -16,7 +17,7 @@ def chosen(pieces, height, obstacles=NOTHING, goal=None):
     scene = anatomy(thing_1=(True, pieces, ()))
     world = World(scene, observation({"thing_1": (0.0, 0.0, GROUND + height)}))
     found = candidates(world, "thing_1", world.hand.rotation)
-    grasp = best(found, world.frame("thing_1"), obstacles, scene, goal, obstacles)
+    grasp = Ways(found, world, "thing_1", obstacles).best(goal, obstacles)
     return world, grasp, None if grasp is None else world.frame("thing_1").then(grasp.hand)
 
 
@@ -70,7 +71,7 @@ def test_fingers_keep_off_what_stands_beside():
 
 def test_the_place_of_release_counts_too():
     _, _, free = chosen((block((0.02, 0.02, 0.03)),), 0.03)
-    goal = Frame(np.array([0.3, 0.0, 0.93]), np.eye(3))
+    goal = Frame(np.array([0.0, 0.15, 0.93]), np.eye(3))
     then = Frame(goal.position + free.position - [0, 0, GROUND + 0.03], free.rotation)
     wall = block((0.05, 0.004, 0.05)).surface + then.position + then.rotation[:, 0] * 0.048
     _, grasp, _ = chosen((block((0.02, 0.02, 0.03)),), 0.03, obstacles=wall, goal=goal)
@@ -87,16 +88,34 @@ def test_hits_counts_points_in_hand_and_fingers_only():
     assert hits(frame, NOTHING) == 0
 
 
-def test_the_arm_reaches_neither_from_below_nor_towards_itself():
-    base = np.array([-0.66, 0.0, 0.9])
-    forward = Frame(np.array([0.0, 0.0, 1.0]), axes(np.array([0.0, 1.0, 0.0]), 1.0))
-    backward = Frame(np.array([0.0, 0.0, 1.0]), axes(np.array([0.0, -1.0, 0.0]), 1.0))
-    assert forward.rotation[0, 2] > 0.5
-    assert np.isfinite(awkward(forward, base))
-    assert awkward(backward, base) == float("inf")
-    upward = Frame(forward.position, -DOWN)
-    assert awkward(upward, base) == float("inf")
-    assert awkward(Frame(np.array([-0.6, 0.0, 1.0]), DOWN), base) == float("inf")
+def test_a_pose_that_the_arm_does_not_get_to_costs_everything():
+    world = World(anatomy(thing_1=(True, (block((0.02, 0.02, 0.02)),), ())), observation({"thing_1": (0, 0, 1.0)}))
+    near_by, far = Frame(np.array([-0.1, 0.1, 1.0]), DOWN), Frame(np.array([0.4, 0.0, 1.0]), DOWN)
+    costs, joints = efforts([near_by, far], world)
+    assert costs[0] < 1
+    assert costs[1] == np.inf
+    assert joints.shape == (2, 7)
+
+
+def test_what_the_arm_does_not_get_to_is_not_taken():
+    scene = anatomy(thing_1=(True, (block((0.02, 0.02, 0.03)),), ()))
+    for distance, within in ((0.0, True), (0.5, False)):
+        world = World(scene, observation({"thing_1": (distance, 0.0, GROUND + 0.03)}))
+        ways = Ways(candidates(world, "thing_1", world.hand.rotation), world, "thing_1", NOTHING)
+        assert ways.grasps
+        assert (ways.best(None, NOTHING) is not None) == within
+
+
+def test_the_forearm_keeps_off_what_it_would_strike():
+    _, _, free = chosen((block((0.02, 0.02, 0.03)),), 0.03)
+    _, joints = efforts([free], World(anatomy(), observation({})))
+    base = np.array([-0.66, 0.0, 0.912])
+    beside = free.position - [0.05, 0.0, 0.0] + [0.0, 0.0, 0.26]  # where the wrist is
+    bar = block((0.1, 0.005, 0.005)).surface + beside
+    assert struck(joints, base, bar)[0] > 0
+    world, _, hand = chosen((block((0.02, 0.02, 0.03)),), 0.03, obstacles=bar)
+    _, joints = efforts([hand], world)
+    assert struck(joints, base, bar)[0] == 0
 
 
 def test_what_is_near_is_thinned_and_the_rest_left_out():

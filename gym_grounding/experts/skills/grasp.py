@@ -294,6 +294,14 @@ def back(hand: Frame) -> Frame:
     return Frame(hand.position - ABOVE * hand.rotation[:, 2], hand.rotation)
 
 
+def blocker(world: World, thing: str, hand: Frame) -> str:
+    """The object that the hand would strike most on its way into a pose; empty for none."""
+    movable = [name for name, body in world.anatomy.bodies.items() if body.movable and name != thing]
+    struck = {name: sum(hits(pose, world.cloud(name)) for pose in (hand, back(hand))) for name in movable}
+    worst = max(struck, key=lambda name: struck[name], default="")
+    return worst if worst and struck[worst] else ""
+
+
 def near(cloud: Array, position: Array) -> Array:
     """The points of a cloud, shape (n, 3), that a hand holding a thing at ``position`` could touch, thinned out."""
     close = cloud[np.abs(cloud - position).max(axis=1) < 1.5 * NEAR] if len(cloud) else cloud

@@ -13,7 +13,7 @@ from gym_grounding.errors import NoPlan
 from gym_grounding.experts.control import CLOSED, METRES, OPENED, Command, turn_between
 from gym_grounding.experts.skills._base import DONE, FAILED, RUNNING, Step
 from gym_grounding.experts.skills._way import Relief, over
-from gym_grounding.experts.skills.grasp import LEANS, Grasp, Ways, axes, candidates, near
+from gym_grounding.experts.skills.grasp import LEANS, Grasp, Ways, axes, blocker, candidates, near
 from gym_grounding.experts.skills.release import Destination, Release
 from gym_grounding.experts.world import OPEN, World
 
@@ -211,7 +211,7 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     """Grasp and release for a thing.
 
     Raises:
-        NoPlan: no grasp, or no room at the destination.
+        NoPlan: no grasp, or no room at the destination; names what could be moved out of the way.
     """
     releases: list[Release | None] = [None]
     if destination is not None:
@@ -219,31 +219,38 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     frame, cloud, others = world.frame(thing), world.cloud(thing), world.others({thing})
     leans = LEANS if any(one is None or one.entry[2] < -0.7 for one in releases) else (0.5, 1.0, 1.4)
     found = [one for one in candidates(world, thing, world.hand.rotation, leans) if not _alike(one, failed)]
-    around = near(others, frame.position)
-    ways = Ways(found, world, thing, around)
-    chosen: tuple[float, Grasp, Release | None, float] | None = None
+    if not found:
+        raise NoPlan(f"{thing} cannot be taken hold of: nothing of it fits between the fingers")
+    chosen = _together(Ways(found, world, thing, near(others, frame.position)), releases, others)
+    if chosen is None:
+        raise NoPlan(f"{thing} cannot be taken hold of: the arm does not get there")
+    grasp, release, drop = chosen
+    if grasp.cost > BLOCKED:
+        stops = blocker(world, thing, frame.then(grasp.hand))
+        if stops or len(failed) >= 2:
+            raise NoPlan(f"{thing} cannot be taken hold of: {stops or 'something'} is in the way of every grasp", stops)
+    bottom = float(cloud[:, 2].min() - frame.position[2])
+    return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
+
+
+def _together(ways: Ways, releases: list[Release | None], others: Array) -> tuple[Grasp, Release | None, float] | None:
+    """The grasp, the release and the height to fall that go together best; None where the arm gets to none."""
+    chosen: tuple[Grasp, Release | None, float] | None = None
+    least = np.inf
     for rank, release in enumerate(releases):
         for drop in _drops(release):
             goal = None
             if release is not None:
-                rotation = frame.rotation if release.rotation is None else release.rotation
+                rotation = ways.frame.rotation if release.rotation is None else release.rotation
                 goal = Frame(release.position - release.entry * drop, rotation)
-            then = around if goal is None else near(others, goal.position)
-            grasp = ways.best(goal, then)
-            if grasp is not None:
-                cost = grasp.cost + 2.0 * rank + 20 * drop
-                if chosen is None or cost < chosen[0]:
-                    chosen = (cost, grasp, release, drop)
-        if chosen is not None and chosen[0] < 6.0 + 2.0 * rank:
+            around = np.empty((0, 3)) if goal is None else near(others, goal.position)
+            grasp = ways.best(goal, around)
+            cost = np.inf if grasp is None else grasp.cost + 2.0 * rank + 20 * drop
+            if grasp is not None and cost < least:
+                chosen, least = (replace(grasp, cost=cost), release, drop), cost
+        if least < 6.0 + 2.0 * rank:
             break
-    if chosen is None:
-        why = "the arm does not get there" if found else "nothing of it fits between the fingers"
-        raise NoPlan(f"{thing} cannot be taken hold of: {why}")
-    if chosen[0] > BLOCKED and len(failed) >= 2:
-        raise NoPlan(f"{thing} cannot be taken hold of: something is in the way of every grasp")
-    bottom = float(cloud[:, 2].min() - frame.position[2])
-    _, grasp, release, drop = chosen
-    return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
+    return chosen
 
 
 def _levelled(world: World, thing: str, memory: Carrying) -> Array:
@@ -313,7 +320,7 @@ def _fetch(deed: object, world: World, memory: Carrying, target: Frame) -> Step:
     if lateral < 0.006 and abs(depth) < memory.grasp.slack and turn < 0.12 and world.width > memory.grasp.width:
         memory = replace(_to(memory, CLOSE), spot=target.position)
         return Step(Command(target.position, target.rotation, CLOSED), memory, careful=True)
-    if memory.since > 90:
+    if memory.since > 70:
         return deed.again(world, memory, "the hand does not get there")  # type: ignore[attr-defined, no-any-return]
     backing = float(np.clip(1.5 * (lateral - 0.007), 0, 0.08)) + min(0.05, 0.12 * max(0.0, turn - 0.1))
     if world.width < memory.grasp.width + 0.004:
