@@ -77,13 +77,24 @@ class InSpot:
             [*carriers, *placed(world, *below)],
             [ground(world), *kept, *others(world, place.parent, *below, *without)],
             _shut(world, place, self.shut),
-            float(place.frame.position[2] + HEADROOM * np.abs(place.frame.rotation @ place.half)[2]),
+            _under(place),
         )
 
     def reached(self, world: World, thing: str) -> bool:
-        """See ``Destination``."""
-        inside = bool(_bounds.in_region(world.spot(self.name), world.frame(thing).position) > 0)
-        return inside and rests(world, thing)
+        """See ``Destination``; what is to be shut in must also be lower than what then hangs over it."""
+        place = world.spot(self.name)
+        inside = bool(_bounds.in_region(place, world.frame(thing).position) > 0)
+        return inside and rests(world, thing) and not (self.shut and self._sticks_out(world, place, thing))
+
+    def _sticks_out(self, world: World, place: Place, thing: str) -> bool:
+        lowest = [float(frame.apply(piece.corners)[:, 2].min()) for piece, frame in _shut(world, place, True)]
+        ceiling = min((low for low in lowest if low > _under(place)), default=np.inf)
+        return float(world.cloud(thing)[:, 2].max()) > ceiling
+
+
+def _under(place: Place) -> float:
+    """Height above which what begins there hangs over the region [m]."""
+    return float(place.frame.position[2] + HEADROOM * np.abs(place.frame.rotation @ place.half)[2])
 
 
 def _inside(world: World, place: Place, thing: str) -> tuple[str, ...]:
