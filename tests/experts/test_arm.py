@@ -83,3 +83,20 @@ def test_nothing_to_reach_gives_nothing():
     joints, left = arm.settled([], BASE, arm.START)
     assert joints.shape == (0, 7)
     assert left.shape == (0,)
+
+
+def test_what_lies_in_the_forearm_or_the_wrist_is_struck():
+    axes, origins = arm._chain(arm.START[None])
+    elbow, wrist = origins[0, 3] + BASE, origins[0, 4] + BASE
+    inside = np.array([(elbow + wrist) / 2, wrist, origins[0, 6] + BASE])
+    beside = np.array([(elbow + wrist) / 2 + 0.12 * axes[0, 4, :, 0], wrist + np.array([0.0, 0.0, 0.3])])
+    assert arm.struck(arm.START[None], BASE, inside) == 3
+    assert arm.struck(arm.START[None], BASE, beside) == 0
+    assert arm.struck(arm.START[None], BASE, np.empty((0, 3))) == 0
+
+
+def test_the_room_of_a_joint_is_the_distance_to_its_nearer_end():
+    joints = arm.START.copy()
+    assert arm.room(joints) == pytest.approx(0.6272, abs=1e-3)  # the fourth one, of -3.07
+    joints[5] = 3.7
+    assert arm.room(joints) == pytest.approx(0.0525)

@@ -7,7 +7,7 @@ from experts.scenes import GROUND, anatomy, block, hinge, observation
 from gym_grounding.adapters import Anatomy, Frame, Spot
 from gym_grounding.errors import NoPlan, UnknownName
 from gym_grounding.experts import destinations, planner
-from gym_grounding.experts.skills import Hold, OpenDoor, PullDrawer, Put, ShutDoor, ShutDrawer, TurnKnob
+from gym_grounding.experts.skills import Hold, OpenDoor, PullDrawer, Push, Put, ShutDoor, ShutDrawer, TurnKnob
 from gym_grounding.experts.world import World
 from gym_grounding.types import Goal, Predicate
 
@@ -163,3 +163,29 @@ def test_what_goes_into_a_drawer_that_is_then_shut_may_not_stick_out():
     assert closing.destination == destinations.InSpot(DRAWER, shut=True)
     other = deeds(("in", "block_1", ROOM), ("close", DRAWER))[-1]
     assert other.destination == destinations.InSpot(ROOM)
+
+
+def test_a_drawer_that_gave_too_little_room_is_opened_wide():
+    inside, putting = goal(("in", "block_1", DRAWER)), Put("block_1", destinations.InSpot(DRAWER))
+    assert planner.next_deed(inside, world(drawer=-0.145), {}) == putting
+    assert planner.next_deed(inside, world(drawer=-0.145), {putting: 1}) == PullDrawer("cabinet_1", 0, wide=True)
+    assert (
+        planner.next_deed(inside, world(drawer=-0.159), {putting: 2, Push("block_1", putting.destination): 1})
+        == putting
+    )
+
+
+def test_nothing_is_shut_before_what_it_is_to_hold_is_in_it():
+    both = goal(("in", "block_1", DRAWER), ("close", DRAWER))
+    putting = Put("block_1", destinations.InSpot(DRAWER, shut=True))
+    assert (
+        planner.next_deed(both, world(drawer=-0.159), {putting: 2, Push("block_1", putting.destination): 1}) == putting
+    )
+
+
+def test_what_could_not_be_carried_is_pushed_once():
+    wanted, carrying = goal(("on", "block_1", "table_zone")), Put("block_1", destinations.OnSpot("table_zone"))
+    pushing = Push("block_1", carrying.destination)
+    assert planner.next_deed(wanted, world(), {}) == carrying
+    assert planner.next_deed(wanted, world(), {carrying: 1}) == pushing
+    assert planner.next_deed(wanted, world(), {carrying: 1, pushing: 1}) == carrying
