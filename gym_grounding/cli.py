@@ -1,4 +1,4 @@
-"""The command line: list, validate, variants, show, evaluate, errors, observe, probe, report, salvage, metrics.
+"""The command line: list, validate, variants, demos, show, evaluate, errors, observe, probe, report, salvage, metrics.
 
 Input errors, and episodes that ended in an error, end with exit code 2; an interrupted evaluation with 130. Heavy
 modules are imported by the command that needs them.

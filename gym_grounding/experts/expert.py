@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ DEEDS = 16
 """How many deeds an episode may take; more means that one undoes the other."""
 WANTS, RESTS = 0.7, 0.002
 """A hand that is asked to move by more than the first (of 5 cm) and moves less than the second [m] is blocked."""
+WAIT = 10
+"""Steps after which a deed that could not begin is tried again: things may still be in motion."""
 END = 0.02
 """A joint as near as this to its end is at it [rad]."""
 BLOCKED, ENDED, FREEING = 10, 15, 60
@@ -52,6 +54,7 @@ class Memory:
         blocked: steps in which the hand wanted to move and did not.
         ended: steps in which it wanted to move with a joint at its end.
         freeing: steps that the arm still takes to draw back to where its joints have room.
+        waiting: steps that it still rests before it plans again.
     """
 
     plan: tuple[str, ...] = ()
@@ -66,6 +69,7 @@ class Memory:
     blocked: int = 0
     ended: int = 0
     freeing: int = 0
+    waiting: int = 0
 
 
 class Expert:
@@ -98,12 +102,11 @@ class Expert:
             return _still(world), memory
         if memory.freeing > 0:
             return _drawn_back(world, memory)
-        try:
-            step, memory = self._advance(world, memory)
-        except NoPlan as problem:
-            return _still(world), replace(memory, deed=None, own=None, problem=str(problem), careful=False)
+        if memory.waiting > 0:
+            return _still(world), replace(memory, waiting=memory.waiting - 1)
+        step, memory = self._advance(world, memory)
         if step is None:
-            return _still(world), replace(memory, finished=True, careful=False)
+            return _still(world), replace(memory, careful=False)
         asked = action(step.command, world.hand)
         return asked, _watched(memory, world, asked)
 
@@ -112,25 +115,36 @@ class Expert:
         return self.act(observation, self.start())[0]
 
     def _advance(self, world: World, memory: Memory) -> tuple[Step | None, Memory]:
-        """The present deed's next step, or the next deed's first; None when everything is done."""
-        for _ in range(DEEDS):
+        """The present deed's next step, or the next deed's first; None where it is done, gives up or waits."""
+        stopped: set[Skill] = set()
+        while not memory.problem:
             if memory.deed is None:
-                deed = planner.next_deed(self._goal, world, memory.tired)
-                if deed is None:
+                memory = self._begun(memory, world, stopped)
+                if memory.deed is None:
                     return None, memory
-                memory = self._begun(memory, deed)
-            assert memory.deed is not None
             try:
                 step = memory.deed.advance(world, memory.own)
             except NoPlan as problem:
+                stopped.add(memory.deed)
                 memory = self._cleared(memory, problem, world)
                 continue
-            return step, self._after(memory, step)
-        raise NoPlan(f"{self._goal.id}: no deed could begin: {', '.join(memory.plan[-3:])}")
+            memory = self._after(memory, step)
+            return (None if memory.problem else step), memory
+        return None, memory
 
-    def _begun(self, memory: Memory, deed: Skill) -> Memory:
+    def _begun(self, memory: Memory, world: World, stopped: Collection[Skill]) -> Memory:
+        """With the next deed, if there is one; one that was stopped just now waits until the world may be another."""
+        try:
+            deed = planner.next_deed(self._goal, world, memory.tired)
+        except NoPlan as problem:
+            return _ended(memory, str(problem))
+        if deed is None:
+            return replace(memory, finished=True)
+        return replace(memory, waiting=WAIT) if deed in stopped else self._with(memory, deed)
+
+    def _with(self, memory: Memory, deed: Skill) -> Memory:
         if len(memory.plan) >= DEEDS:
-            raise NoPlan(f"{self._goal.id}: not done after {DEEDS} deeds, the last: {', '.join(memory.plan[-3:])}")
+            return _ended(memory, f"not done after {DEEDS} deeds, the last: {', '.join(memory.plan[-3:])}")
         return replace(memory, deed=deed, own=None, plan=(*memory.plan, deed.words))
 
     def _after(self, memory: Memory, step: Step) -> Memory:
@@ -146,13 +160,22 @@ class Expert:
         assert deed is not None
         times = memory.tired.get(deed, 0) + 1
         if times >= PATIENCE:
-            raise NoPlan(f"{deed.words}: {reason} ({times} times)")
+            return _ended(memory, f"{deed.words}: {reason} ({times} times)")
         return replace(memory, deed=None, own=None, tired={**memory.tired, deed: times}, failures=memory.failures + 1)
 
     def _cleared(self, memory: Memory, problem: NoPlan, world: World) -> Memory:
         """Give the deed up for now, and first take aside what stops it."""
         memory = self._given_up(memory, str(problem))
-        return self._begun(memory, planner.cleared(problem, self._goal, world)) if problem.blocker else memory
+        if memory.problem or not problem.blocker:
+            return memory
+        try:
+            return self._with(memory, planner.cleared(problem, self._goal, world))
+        except NoPlan:
+            return memory
+
+
+def _ended(memory: Memory, problem: str) -> Memory:
+    return replace(memory, deed=None, own=None, problem=problem, careful=False)
 
 
 def _watched(memory: Memory, world: World, asked: Array) -> Memory:

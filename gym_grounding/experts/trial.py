@@ -17,7 +17,7 @@ from gym_grounding.manifest import NOT_REACHED, STABLE, TRANSIENT, TRIVIAL
 from gym_grounding.types import Goal, Task
 
 REST = 20
-"""Control steps for which a goal must go on after the hand is clear, to be stable."""
+"""Control steps after the last deed in each of which a goal must hold, to be stable."""
 TOUCH = 0.015
 """A joint that moved less than this was only touched [m or rad]."""
 JOINED = ("open", "close", "turnon", "turnoff")
@@ -31,9 +31,10 @@ class Trial:
     """What one episode showed.
 
     Attributes:
-        verdict: ``stable`` (true, after the hand let go and drew back, for all of 20 steps), ``transient`` (true at
-            some step, not at the end), ``not_reached``, or ``trivial`` (true at the start, or made true by a touch:
-            every literal is about a joint, and no joint had moved by 0.015 m or rad).
+        verdict: ``stable`` (the oracle had done everything, and the goal held in each of 20 steps in which it rested),
+            ``transient`` (true at some step, but not so: it became false, the oracle gave up, or the time was over),
+            ``not_reached``, or ``trivial`` (true at the start, or made true by a touch: every literal is about a joint,
+            and no joint had moved by 0.015 m or rad).
         first: control step (from 1) at which the goal first held; 0 at the start, -1 never.
         steps: control steps of the whole episode.
         problem: why the oracle gave up; empty when it did not.
@@ -101,7 +102,7 @@ def attempt(
     memory = expert.start()
     disturbed = Disturbance(noise, rng) if noise is not None and rng is not None else None
     start = joint_positions(observation)
-    first, step, resting, held = (0 if scene.holds(goal) else NEVER), 0, 0, False
+    first, step, resting, lasts = (0 if scene.holds(goal) else NEVER), 0, 0, 0
     touched = first == 0
     while step < horizon and resting < REST:
         before = observation
@@ -109,13 +110,15 @@ def attempt(
         calm = memory.finished or bool(memory.problem)
         executed = clean if disturbed is None or calm else disturbed(clean, memory.careful)
         observation = scene.step(executed)
-        step, resting, held = step + 1, resting + 1 if calm else 0, scene.holds(goal)
+        held = scene.holds(goal)
+        step, resting = step + 1, resting + 1 if calm else 0
+        lasts = lasts + 1 if held and calm and not memory.problem else 0
         if held and first == NEVER:
             first, touched = step, _only_touched(goal, start, joint_positions(observation))
         if on_step is not None:
             on_step(before, clean, executed, observation, held)
     problem = memory.problem or ("" if memory.finished else f"not finished after {horizon} steps")
-    return Trial(_verdict(first, touched, held and resting >= REST), first, step, problem, memory.plan)
+    return Trial(_verdict(first, touched, lasts >= REST), first, step, problem, memory.plan)
 
 
 def joint_positions(observation: Mapping[str, NDArray[Any]]) -> Array:

@@ -53,7 +53,7 @@ class World:
         anatomy: as given.
 
     Raises:
-        PolicyError: the observation lacks a pose.
+        PolicyError: the observation lacks a pose, or holds none.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class World:
     @cached_property
     def hand(self) -> Frame:
         """The grip site between the finger pads: x the closing axis, z the approach (down at rest)."""
-        rotation = Rotation.from_quat(self._read("robot0_eef_quat")).as_matrix() @ HAND
+        rotation = self._turn("robot0_eef_quat") @ HAND
         return Frame(self._read("robot0_eef_pos"), rotation)
 
     @property
@@ -106,8 +106,7 @@ class World:
         """
         if name not in self._frames:
             self.body(name)
-            rotation = Rotation.from_quat(self._read(f"{name}_quat")).as_matrix()
-            self._frames[name] = Frame(self._read(f"{name}_pos"), rotation)
+            self._frames[name] = Frame(self._read(f"{name}_pos"), self._turn(f"{name}_quat"))
         return self._frames[name]
 
     def joint(self, name: str, number: int) -> float:
@@ -170,7 +169,16 @@ class World:
                 f"the expert reads poses, and the observation lacks {key}; make the environment with "
                 "observation='state' or 'both'"
             )
-        return np.asarray(self._observation[key], np.float64)
+        value = np.asarray(self._observation[key], np.float64)
+        if not np.isfinite(value).all():
+            raise PolicyError(f"the observation's {key} is {value}: the expert needs finite numbers")
+        return value
+
+    def _turn(self, key: str) -> Array:
+        quaternion = self._read(key)
+        if not np.any(quaternion):
+            raise PolicyError(f"the observation's {key} is {quaternion}, which is no rotation")
+        return Rotation.from_quat(quaternion).as_matrix()
 
 
 def moved(joint: Joint, position: float) -> Frame:

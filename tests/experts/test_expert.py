@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from experts.scenes import anatomy, block, observation
 
-from gym_grounding.errors import NoPlan
+from gym_grounding.errors import NoPlan, PolicyError
 from gym_grounding.experts import Expert, arm, planner
 from gym_grounding.experts.control import Command
-from gym_grounding.experts.expert import BLOCKED, ENDED, FREEING, PATIENCE
+from gym_grounding.experts.expert import BLOCKED, ENDED, FREEING, PATIENCE, WAIT
 from gym_grounding.experts.skills import DONE, FAILED, RUNNING, Step
 from gym_grounding.types import Goal, Predicate
 
@@ -97,6 +97,38 @@ def test_what_blocks_a_deed_is_taken_aside_first(expert, monkeypatch):
     _, memory = lived(expert, 2)
     assert memory.plan == ("blocked", "clear block_1")
     assert memory.failures == 1
+
+
+def test_a_deed_that_cannot_begin_is_tried_again_later_and_stays_in_the_plan(expert, monkeypatch):
+    monkeypatch.setattr(planner, "next_deed", lambda goal, world, tired: Deed("stuck", raises="in the air"))
+    for tries, steps in enumerate((1, WAIT + 2, 2 * WAIT + 3), start=1):
+        _, memory = lived(expert, steps)
+        assert memory.plan == ("stuck",) * tries
+        assert lived(expert, steps - 1)[1].plan == ("stuck",) * (tries - 1)
+    assert memory.problem == f"stuck: in the air ({PATIENCE} times)"
+
+
+def test_what_cannot_begin_does_not_hold_up_another_deed(expert, monkeypatch):
+    stuck, other = Deed("stuck", raises="in the air"), Deed("other")
+    monkeypatch.setattr(planner, "next_deed", lambda goal, world, tired: other if tired.get(stuck) else stuck)
+    assert lived(expert, 1)[1].plan == ("stuck", "other")
+
+
+def test_what_cannot_be_taken_aside_is_tried_again(expert, monkeypatch):
+    def nowhere(problem, goal, world):
+        raise problem
+
+    monkeypatch.setattr(planner, "cleared", nowhere)
+    deed = Deed("blocked", raises="full", blocker="block_1")
+    monkeypatch.setattr(planner, "next_deed", lambda goal, world, tired: deed)
+    assert lived(expert, 3 * WAIT)[1].problem == f"blocked: full ({PATIENCE} times)"
+
+
+@pytest.mark.parametrize(("key", "value"), [("block_1_pos", np.nan), ("block_1_quat", 0.0), ("robot0_eef_pos", np.inf)])
+def test_poses_that_are_none_are_named(expert, key, value):
+    broken = {**SEEN, key: np.full_like(SEEN[key], value)}
+    with pytest.raises(PolicyError, match=key):
+        Expert(expert._anatomy, Goal((Predicate("lifted", ("block_1",)),))).act(broken, expert.start())
 
 
 def test_deeds_that_undo_each_other_end(expert, monkeypatch):

@@ -29,7 +29,7 @@ class InSpot:
 
     Attributes:
         name: of the region.
-        shut: whether the drawer is to be shut afterwards, so that nothing may stick out of it.
+        shut: whether the drawer or oven is to be shut afterwards, so that nothing may stick out of it.
     """
 
     name: str

@@ -33,14 +33,14 @@ class Step:
 class Skill(Protocol):
     """One closed-loop deed, as near as possible a function of the present state. Frozen, compared by value.
 
-    It never waits for a number of steps where the world can be asked, and never counts on where it was before: with
-    ``memory`` None it begins wherever the world is, in the middle of the deed too (thing already held, drawer half
-    open). Bounded: it gives up with ``FAILED`` and a reason rather than going on for ever.
+    With ``memory`` None it begins wherever the world is, in the middle of the deed too (thing already held, drawer half
+    open). Memory holds what an observation does not show: what was chosen and tried, and since when nothing moves.
+    Bounded: it gives up with ``FAILED`` and a reason rather than going on for ever.
     """
 
     @property
     def words(self) -> str:
-        """The deed in words, such as ``open the top drawer of wooden_cabinet_1``."""
+        """The deed in words, such as ``open drawer 0 of wooden_cabinet_1``."""
         ...
 
     def done(self, world: World) -> bool:

@@ -25,7 +25,7 @@ class Release:
         entry: direction of the last piece of the way, shape (3,), unit length; straight down by default.
         depth: length of that piece [m]; before it the thing is outside, above or in front.
         slack: how far the origin may be off across the entry [m].
-        free: whether the thing may be let fall from up to this high above the rest pose [m] (into a basket).
+        free: height above the rest pose from which the thing may be let fall (into a basket) [m].
     """
 
     position: Array
