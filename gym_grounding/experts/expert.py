@@ -165,11 +165,13 @@ class Expert:
 
     def _cleared(self, memory: Memory, problem: NoPlan, world: World) -> Memory:
         """Give the deed up for now, and first take aside what stops it."""
+        stopped = memory.deed
+        assert stopped is not None
         memory = self._given_up(memory, str(problem))
         if memory.problem or not problem.blocker:
             return memory
         try:
-            return self._with(memory, planner.cleared(problem, self._goal, world))
+            return self._with(memory, planner.cleared(problem, self._goal, world, stopped))
         except NoPlan:
             return memory
 

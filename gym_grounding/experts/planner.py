@@ -60,8 +60,11 @@ def deeds(goal: Goal, world: World) -> tuple[Skill, ...]:
     return tuple(deed for _, deed in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def cleared(problem: NoPlan, goal: Goal, world: World) -> Skill:
-    """What takes the thing aside that stops a deed, to where it stops none of the goal's.
+def cleared(problem: NoPlan, goal: Goal, world: World, stopped: Skill) -> Skill:
+    """What takes the thing aside that stops a deed, to where it stops neither that nor another of the goal's.
+
+    Args:
+        stopped: the deed.
 
     Raises:
         NoPlan: the same, where nothing can be taken aside.
@@ -69,7 +72,9 @@ def cleared(problem: NoPlan, goal: Goal, world: World) -> Skill:
     if not problem.blocker or not world.body(problem.blocker).movable:
         raise problem
     targets = {literal.args[1] for literal in goal.all_of if len(literal.args) > 1} - {problem.blocker}
-    return Put(problem.blocker, destinations.Aside(tuple(sorted(targets))))
+    thing = getattr(stopped, "thing", problem.blocker)
+    beside = () if thing == problem.blocker else (thing,)
+    return Put(problem.blocker, destinations.Aside(tuple(sorted(targets)), beside))
 
 
 Carrier = tuple[str, int]

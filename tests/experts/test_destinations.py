@@ -490,6 +490,20 @@ def test_things_are_cleared_away_to_a_free_place_within_reach(stove):
     assert not aside.reached(stove(pot_1=((0.0, -0.3, GROUND), UPRIGHT)), "pot_1")
 
 
+def test_what_is_cleared_away_leaves_room_for_the_hand(stove):
+    here = stove(pot_1=((-0.1, -0.3, GROUND), UPRIGHT))
+    near, far = (Aside((), beside).releases(here, "pot_1")[0] for beside in ((), ("pot_2",)))
+    other_low, other_high = extent(here, "pot_2")
+
+    def gap(release):
+        low, high = extent(after(here, "pot_1", release), "pot_1")
+        return np.maximum(low - other_high, other_low - high)[:2].max()
+
+    assert gap(far) > 0.1
+    assert not Aside((), ("pot_1",)).reached(here, "pot_1")
+    assert np.linalg.norm(near.position[:2] - [-0.1, -0.3]) < 0.05
+
+
 # All of them
 
 

@@ -93,7 +93,7 @@ def test_a_goal_without_a_plan_ends_with_the_reason(expert, monkeypatch):
 
 def test_what_blocks_a_deed_is_taken_aside_first(expert, monkeypatch):
     plan(monkeypatch, Deed("blocked", raises="full", blocker="block_1"))
-    monkeypatch.setattr(planner, "cleared", lambda problem, goal, world: Deed(f"clear {problem.blocker}"))
+    monkeypatch.setattr(planner, "cleared", lambda problem, goal, world, stopped: Deed(f"clear {problem.blocker}"))
     _, memory = lived(expert, 2)
     assert memory.plan == ("blocked", "clear block_1")
     assert memory.failures == 1
@@ -115,7 +115,7 @@ def test_what_cannot_begin_does_not_hold_up_another_deed(expert, monkeypatch):
 
 
 def test_what_cannot_be_taken_aside_is_tried_again(expert, monkeypatch):
-    def nowhere(problem, goal, world):
+    def nowhere(problem, goal, world, stopped):
         raise problem
 
     monkeypatch.setattr(planner, "cleared", nowhere)

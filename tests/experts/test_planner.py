@@ -144,12 +144,16 @@ def test_unknown_names_are_named():
 
 def test_what_is_in_the_way_is_taken_to_where_it_stops_nothing():
     wanted = goal(("on", "block_1", "bowl_1"), ("on", "bowl_1", BURNER), ("turnon", "stove_1"))
-    clearing = planner.cleared(NoPlan("full", blocker="bowl_1"), wanted, world())
+    stopped = TurnKnob("stove_1", 0, True)
+    clearing = planner.cleared(NoPlan("full", blocker="bowl_1"), wanted, world(), stopped)
     assert clearing == Put("bowl_1", destinations.Aside((BURNER,)))
+    stopped = Put("block_1", destinations.OnSpot(BURNER))
+    clearing = planner.cleared(NoPlan("full", blocker="bowl_1"), wanted, world(), stopped)
+    assert clearing == Put("bowl_1", destinations.Aside((BURNER,), ("block_1",)))
     with pytest.raises(NoPlan, match="full"):
-        planner.cleared(NoPlan("full"), wanted, world())
+        planner.cleared(NoPlan("full"), wanted, world(), stopped)
     with pytest.raises(NoPlan, match="full"):
-        planner.cleared(NoPlan("full", blocker="oven_1"), wanted, world())
+        planner.cleared(NoPlan("full", blocker="oven_1"), wanted, world(), stopped)
 
 
 def test_room_is_left_for_what_comes_to_the_same_place():

@@ -7,9 +7,9 @@ a hollow or against a wall is guessed from where it cannot go.
 
 What a release asks of the hand that carries a thing:
 
-- The way of ``depth`` along ``entry`` is free of collisions for the thing itself: straight down where nothing hangs over
-  its rest, else looked for 8 mm over it; the hand is not looked at. Where ``entry`` is level (an oven), the thing is
-  carried in at that height and set down at the end.
+- The way of ``depth`` along ``entry`` is free of collisions for the thing itself: straight down where nothing hangs
+  over its rest, else looked for 8 mm over it; the hand is not looked at. Where ``entry`` is level (an oven), the
+  thing is carried in at that height and set down at the end.
 - ``free`` allows a fall, as far as the walls around keep the thing. A deep way in promises nothing: it may lie beside
   something tall, or in a slot that a thing has to lean in.
 - A tilted ``rotation`` is part of the goal's truth: what leans or lies there would not be there upright.

@@ -22,6 +22,8 @@ NEAREST, FARTHEST, SIDEWAYS = 0.35, 0.75, 0.35
 """Where the arm reaches the work surface well, from its base forwards and to either side [m]."""
 ROOM = 0.05
 """More distance than this from what must stay free is worth nothing [m]."""
+HAND = 0.11
+"""The hand reaches as far as this to its sides [m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,11 @@ class Aside:
 
     Attributes:
         avoid: regions, objects and fixtures that must stay free, also from above.
+        beside: objects of which the hand will take hold.
     """
 
     avoid: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -45,7 +49,7 @@ class Aside:
         own = breadth(world.body(thing), world.frame(thing).rotation)
         low = np.maximum(base + np.array([NEAREST, -SIDEWAYS]), [x_min + own, y_min + own])
         high = np.minimum(base + np.array([FARTHEST, SIDEWAYS]), [x_max - own, y_max - own])
-        taken = [_extent(world, name) for name in self.avoid]
+        taken = self._taken(world)
 
         def margin(origins: Array) -> Array:
             room = np.full(origins.shape[:-1], ROOM)
@@ -63,11 +67,16 @@ class Aside:
     def reached(self, world: World, thing: str) -> bool:
         """See ``Destination``."""
         position = world.frame(thing).position[:2]
-        for first, last in (_extent(world, name) for name in self.avoid):
+        for first, last in self._taken(world):
             if np.all(position > first) and np.all(position < last):
                 return False
         lowest = float(world.cloud(thing)[:, 2].min())
         return lowest < world.anatomy.ground + 0.02 and rests(world, thing)
+
+    def _taken(self, world: World) -> list[tuple[Array, Array]]:
+        """Low and high corners of what must stay free, shape (2,) each [m]."""
+        handled = [_extent(world, name) for name in self.beside]
+        return [*(_extent(world, name) for name in self.avoid), *((low - HAND, high + HAND) for low, high in handled)]
 
 
 def _extent(world: World, name: str) -> tuple[Array, Array]:

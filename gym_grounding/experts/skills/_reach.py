@@ -1,4 +1,4 @@
-"""Bringing the hand into a pose at a fixture or on a thing: straight there where the way is free, else over what stands around."""
+"""Bringing the hand to a fixture or a thing: straight there where the way is free, else over what stands around."""
 
 from __future__ import annotations
 
