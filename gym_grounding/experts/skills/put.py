@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ PATIENCE = 30
 """Steps that a thing gets to come to rest once it is let go."""
 OVER_SILL = 0.012
 """How high over its rest a thing is carried in from the side [m]."""
+STEEP, NARROW = 1.5, 8.0
+"""How far it stays back on its way in for each metre beside its line: from above, and from the side."""
+TURNS = (0.0, np.pi / 2, -np.pi / 2, np.pi)
+"""Turns about the vertical that are tried for what goes in from the side [rad]."""
 SWING = 0.6
 """Largest turn of the hand that brings a thing back that swung about the fingers [rad]."""
 SETTLES = 0.01
@@ -64,6 +68,7 @@ class Carrying:
         spot: where the fingers close, shape (3,), world [m].
         nearest: how near the thing has come to its place along the entry [m].
         stuck: steps in which it has come no nearer.
+        turn: of the thing about the vertical, from how it was taken to its place, shape (3, 3).
     """
 
     phase: str
@@ -80,6 +85,7 @@ class Carrying:
     spot: Array | None = None
     nearest: float = np.inf
     stuck: int = 0
+    turn: Array = field(default_factory=lambda: np.eye(3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,54 +144,38 @@ class Put:
 
     def _carry(self, world: World, memory: Carrying) -> Step:
         assert memory.release is not None
-        assert memory.held is not None
         if dropped(world, self.thing, memory):
             if self.destination.reached(world, self.thing):
                 return Step(Command(world.hand.position, world.hand.rotation, OPENED), _to(memory, LET_GO))
             return self.again(world, memory, f"{self.thing} slipped out of the fingers")
-        release, frame = memory.release, world.frame(self.thing)
-        rotation = memory.grasp.rotation
-        if release.rotation is None and memory.stuck > 2 * STUCK:
-            rotation = axes(np.array([0.0, 1.0, 0.0]))  # the wrist may be at its end: any turn will do for the thing
-        if release.rotation is not None:
-            rotation = release.rotation @ memory.held.rotation.T
-        elif release.entry[2] >= -0.7:
-            rotation = _levelled(world, self.thing, memory)
-        goal = release.position - release.entry * memory.drop
-        lowest = float(world.cloud(self.thing)[:, 2].min())
-        downward = release.entry[2] < -0.7
-        sagging = max(0.0, (frame.position[2] + memory.bottom) - lowest)
-        along = float((goal - frame.position) @ release.entry)
-        if not downward and release.rotation is None and along > SETTLES:
-            goal = goal - (sagging + OVER_SILL) * DOWN
-        offset = goal - frame.position
-        aside = offset - along * release.entry
-        error = float(np.linalg.norm(aside))
-        turn = float(np.linalg.norm(turn_between(world.hand.rotation, rotation)))
-        # What hangs askew is set down flat: once over its place it is lowered as if it did not hang.
-        sagging *= float(np.clip((error - release.slack) / 0.01, 0, 1)) if downward else 0.0
-        inside = error < 0.06 and along < release.depth + 0.03
-        memory = _watched(memory, along if inside else np.inf)
-        arrived = along - sagging < 0.006 and error < release.slack and turn < 0.15
-        laid = release.rotation is not None and memory.stuck > STUCK // 3 and memory.nearest < 0.04 and error < 0.03
-        if arrived or laid or (memory.stuck > STUCK and along < 0.025 and error < 0.02):
-            return Step(Command(world.hand.position, rotation, OPENED), _to(memory, LET_GO), careful=True)
-        aim = goal - release.entry * float(np.clip((1.5 if downward else 8.0) * (error - 0.008), 0, release.depth))
-        aim = aim - release.entry * min(0.05, 0.1 * turn)
-        aim = aim + 0.01 * release.entry - sagging * DOWN
-        target = world.hand.position + aim - frame.position
-        if not inside:
-            before = goal - release.entry * release.depth
-            under = frame.position[2] - lowest
-            top = memory.relief.highest(frame.position[:2], before[:2], self._breadth(world) + 0.015)
-            height = top + CLEAR + under
-            if float(np.linalg.norm(before[:2] - frame.position[:2])) < 0.03:
-                height = before[2]
-            way = over(frame.position, np.array([*before[:2], max(before[2], height)]), height, 0.03)
-            target = world.hand.position + way - frame.position
-        careful = inside and along < 0.03
-        gently = inside and release.rotation is not None
-        return Step(Command(target, rotation, CLOSED, reach=GENTLE if gently else METRES), memory, careful=careful)
+        release, way = memory.release, _way(world, self.thing, memory)
+        memory = _watched(memory, way.along if way.inside else np.inf)
+        if _there(memory, way):
+            return Step(Command(world.hand.position, way.rotation, OPENED), _to(memory, LET_GO), careful=True)
+        careful, gently = way.inside and way.along < 0.03, way.inside and release.rotation is not None
+        aim = self._funnel(release, way) if way.inside else self._cruise(world, memory, way)
+        target = world.hand.position + aim - world.frame(self.thing).position
+        return Step(Command(target, way.rotation, CLOSED, reach=GENTLE if gently else METRES), memory, careful=careful)
+
+    @staticmethod
+    def _funnel(release: Release, way: Way) -> Array:
+        """Where the thing should head for on the last piece of its way: deeper the closer it is to its line."""
+        steep = STEEP if _downward(release) else NARROW
+        aim = way.goal - release.entry * float(np.clip(steep * (way.error - 0.008), 0, release.depth))
+        aim = aim - release.entry * min(0.05, 0.1 * way.turn)
+        result: Array = aim + 0.01 * release.entry - way.sagging * DOWN
+        return result
+
+    def _cruise(self, world: World, memory: Carrying, way: Way) -> Array:
+        """Where it should head for before that: over everything to the beginning of the last piece."""
+        assert memory.release is not None
+        now, lowest = world.frame(self.thing).position, float(world.cloud(self.thing)[:, 2].min())
+        before = way.goal - memory.release.entry * memory.release.depth
+        top = memory.relief.highest(now[:2], before[:2], self._breadth(world) + 0.015)
+        height = top + CLEAR + now[2] - lowest
+        if float(np.linalg.norm(before[:2] - now[:2])) < 0.03:
+            height = before[2]
+        return over(now, np.array([*before[:2], max(before[2], height)]), height, 0.03)
 
     def _breadth(self, world: World) -> float:
         cloud = world.cloud(self.thing)[:, :2]
@@ -224,33 +214,117 @@ def planned(world: World, thing: str, destination: Destination | None, failed: t
     chosen = _together(Ways(found, world, thing, near(others, frame.position)), releases, others)
     if chosen is None:
         raise NoPlan(f"{thing} cannot be taken hold of: the arm does not get there")
-    grasp, release, drop = chosen
-    if grasp.cost > BLOCKED:
-        stops = blocker(world, thing, frame.then(grasp.hand))
+    if chosen.grasp.cost > BLOCKED:
+        stops = blocker(world, thing, frame.then(chosen.grasp.hand))
         if stops or len(failed) >= 2:
             raise NoPlan(f"{thing} cannot be taken hold of: {stops or 'something'} is in the way of every grasp", stops)
     bottom = float(cloud[:, 2].min() - frame.position[2])
-    return Carrying(FETCH, grasp, release, drop, Relief.of(others, world.anatomy.ground), bottom, failed=failed)
+    relief = Relief.of(others, world.anatomy.ground)
+    return Carrying(FETCH, chosen.grasp, chosen.release, chosen.drop, relief, bottom, failed=failed, turn=chosen.turn)
 
 
-def _together(ways: Ways, releases: list[Release | None], others: Array) -> tuple[Grasp, Release | None, float] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """A grasp and a release that go together, see ``Carrying``; the grasp's cost is that of both."""
+
+    grasp: Grasp
+    release: Release | None
+    drop: float
+    turn: Array
+
+
+def _together(ways: Ways, releases: list[Release | None], others: Array) -> Match | None:
     """The grasp, the release and the height to fall that go together best; None where the arm gets to none."""
-    chosen: tuple[Grasp, Release | None, float] | None = None
-    least = np.inf
+    chosen: Match | None = None
     for rank, release in enumerate(releases):
         for drop in _drops(release):
-            goal = None
-            if release is not None:
-                rotation = ways.frame.rotation if release.rotation is None else release.rotation
-                goal = Frame(release.position - release.entry * drop, rotation)
-            around = np.empty((0, 3)) if goal is None else near(others, goal.position)
-            grasp = ways.best(goal, around)
-            cost = np.inf if grasp is None else grasp.cost + 2.0 * rank + 20 * drop
-            if grasp is not None and cost < least:
-                chosen, least = (replace(grasp, cost=cost), release, drop), cost
-        if least < 6.0 + 2.0 * rank:
+            for angle in TURNS if release is not None and _any_turn(release) else (0.0,):
+                turn = Rotation.from_rotvec([0.0, 0.0, angle]).as_matrix()
+                goal = None if release is None else _goal(release, drop, turn @ ways.frame.rotation)
+                grasp = ways.best(goal, np.empty((0, 3)) if goal is None else near(others, goal.position))
+                cost = np.inf if grasp is None else grasp.cost + 2.0 * rank + 20 * drop + 0.3 * abs(angle)
+                if grasp is not None and (chosen is None or cost < chosen.grasp.cost):
+                    chosen = Match(replace(grasp, cost=cost), release, drop, turn)
+        if chosen is not None and chosen.grasp.cost < 6.0 + 2.0 * rank:
             break
     return chosen
+
+
+def _goal(release: Release, drop: float, rotation: Array) -> Frame:
+    rotation = rotation if release.rotation is None else release.rotation
+    return Frame(release.position - release.entry * drop, rotation)
+
+
+def _any_turn(release: Release) -> bool:
+    """Whether a thing that goes in from the side may be turned about the vertical."""
+    return release.rotation is None and not _downward(release)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """How a held thing is off its place.
+
+    Attributes:
+        goal: where its origin should come to, shape (3,), world [m].
+        rotation: the hand's axes for it, shape (3, 3), world.
+        along: what is left to go along the entry [m].
+        error: how far it is beside that line [m].
+        turn: how far the hand is from ``rotation`` [rad].
+        sagging: how much lower than planned it hangs [m].
+        inside: whether it is on the last piece of the way.
+    """
+
+    goal: Array
+    rotation: Array
+    along: float
+    error: float
+    turn: float
+    sagging: float
+    inside: bool
+
+
+def _way(world: World, thing: str, memory: Carrying) -> Way:
+    assert memory.release is not None
+    release, frame, downward = memory.release, world.frame(thing), _downward(memory.release)
+    rotation = _turned(world, thing, memory)
+    goal = release.position - release.entry * memory.drop
+    sagging = max(0.0, (frame.position[2] + memory.bottom) - float(world.cloud(thing)[:, 2].min()))
+    along = float((goal - frame.position) @ release.entry)
+    if not downward and release.rotation is None and along > SETTLES:
+        goal = goal - (sagging + OVER_SILL) * DOWN
+    error = float(np.linalg.norm(goal - frame.position - along * release.entry))
+    turn = float(np.linalg.norm(turn_between(world.hand.rotation, rotation)))
+    # What hangs askew is set down flat: once over its place it is lowered as if it did not hang.
+    sagging *= float(np.clip((error - release.slack) / 0.01, 0, 1)) if downward else 0.0
+    return Way(goal, rotation, along, error, turn, sagging, error < 0.06 and along < release.depth + 0.03)
+
+
+def _turned(world: World, thing: str, memory: Carrying) -> Array:
+    """The hand's axes, shape (3, 3), world, with which the thing comes to its place."""
+    assert memory.release is not None
+    assert memory.held is not None
+    if memory.release.rotation is not None:
+        return np.asarray(memory.release.rotation @ memory.held.rotation.T)
+    if not _downward(memory.release):
+        return np.asarray(memory.turn @ _levelled(world, thing, memory))
+    if memory.stuck > 2 * STUCK:
+        return axes(np.array([0.0, 1.0, 0.0]))  # the wrist may be at its end: any turn will do for the thing
+    return memory.grasp.rotation
+
+
+def _there(memory: Carrying, way: Way) -> bool:
+    """Whether it may be let go: at its place, or lying on something close to it."""
+    assert memory.release is not None
+    if way.along - way.sagging < 0.006 and way.error < memory.release.slack and way.turn < 0.15:
+        return True
+    askew = memory.release.rotation is not None and memory.stuck > STUCK // 3
+    if askew and memory.nearest < 0.04 and way.error < 0.03:
+        return True
+    return memory.stuck > STUCK and way.along < 0.025 and way.error < 0.02
+
+
+def _downward(release: Release) -> bool:
+    return bool(release.entry[2] < -0.7)
 
 
 def _levelled(world: World, thing: str, memory: Carrying) -> Array:
