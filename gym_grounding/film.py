@@ -9,8 +9,10 @@ import abc
 import contextlib
 import math
 import os
+import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,12 +30,15 @@ COLUMNS = 4
 """Pictures in a row of a contact sheet."""
 KEPT = 96
 """Most pictures that wait for a contact sheet; a long film would fill the memory."""
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+"""What a process gets when a job, a machine or a terminal is closed."""
 
 
 class Film(abc.ABC):
     """A file that takes pictures of one size, shape (H, W, 3) uint8, one after another.
 
-    As a context manager: the file is there when the block ends well; nothing is left otherwise.
+    As a context manager: the file is there when the block ends well. Otherwise nothing is left, no new folder either,
+    also where the process is told to end (SIGTERM, SIGHUP), which then is a ``SystemExit``; only a kill leaves a part.
 
     Args:
         path: the file.
@@ -44,6 +49,7 @@ class Film(abc.ABC):
         self.path, self.fps = path, fps
         self._part = path.with_name(f".{path.name}.part")
         self._empty = True
+        self._cleanup = contextlib.ExitStack()
 
     def add(self, picture: Picture) -> None:
         """Take one more picture.
@@ -56,22 +62,26 @@ class Film(abc.ABC):
         self._empty = False
 
     def __enter__(self) -> Film:
-        with _written(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._part.touch()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_ending_in_order())
+            with _written(self.path):
+                for folder in _missing(self.path.parent):
+                    folder.mkdir(exist_ok=True)
+                    stack.callback(_removed, folder.rmdir)
+                stack.callback(_removed, self._part.unlink)
+                self._part.touch()
+            stack.callback(self._abandon)
+            self._cleanup = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
+        with self._cleanup:
             if kind is None and not self._empty:
                 with _written(self.path):
                     self._finish()
                     os.replace(self._part, self.path)
-        finally:
-            self._abandon()
-            self._part.unlink(missing_ok=True)
 
     @abc.abstractmethod
     def _add(self, picture: Picture) -> None: ...
@@ -193,6 +203,36 @@ def film(path: Path, fps: float, force: bool = False) -> Film:
     if path.exists() and not force:
         raise UnwritableOutput(f"{path} is there already; name another file, or replace it with --force")
     return FORMATS[path.suffix.lower()](path, fps)
+
+
+def _missing(folder: Path) -> list[Path]:
+    """The folders on the way to ``folder``, and itself, that are not there; the outermost comes first."""
+    return [one for one in (*reversed(folder.parents), folder) if not one.exists()]
+
+
+def _removed(remove: Callable[[], object]) -> None:
+    """Remove something if it is there, and if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        remove()
+
+
+@contextlib.contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Signals that would end the process at once unwind it instead, where nobody else has taken them."""
+    taken = []
+    if threading.current_thread() is threading.main_thread():
+        taken = [one for one in ENDINGS if signal.getsignal(one) is signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for one in taken:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in taken:
+            signal.signal(one, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

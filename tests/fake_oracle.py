@@ -9,13 +9,14 @@ from gym_grounding.variants._reached_file import Outcome
 from gym_grounding.variants.certify import Tried
 
 PROBLEM = "put the thing on the place: no grasp (3 times)"
+PLAN = ("put the thing on the place",) * 3
 
 
 def outcome_of(goal, state):
     """What the fake shows of a goal from an initial state; depends on these two alone."""
     kind = (len(goal.id) + state) % 5
     if kind == 4:
-        return Outcome("not_reached", False, -1, PROBLEM)
+        return Outcome("not_reached", False, -1, PROBLEM, PLAN)
     return Outcome(("stable", "transient", "stable", "trivial")[kind], kind != 1, 10 + state)
 
 
@@ -48,4 +49,11 @@ def slowly(start):
     """As ``measure``, but it takes a while from initial state 1 on."""
     if start.init_state:
         time.sleep(30)
+    return measure(start)
+
+
+def interrupted_at_one(start):
+    """As ``measure``, but somebody interrupts at initial state 1."""
+    if start.init_state == 1:
+        raise KeyboardInterrupt
     return measure(start)

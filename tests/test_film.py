@@ -1,8 +1,10 @@
 """Films: what is written, and what is left when it cannot be."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -108,10 +110,11 @@ def test_a_film_that_breaks_off_leaves_nothing_and_keeps_what_was_there(tmp_path
             written.add(next(pictures(1)))
             raise error
 
-    path = tmp_path / "new" / f"a{ending}"
+    path = tmp_path / "new" / "folder" / f"a{ending}"
     with pytest.raises(ZeroDivisionError):
         break_off(ZeroDivisionError)
-    assert os.listdir(path.parent) == []
+    assert os.listdir(tmp_path) == [], "new folders are gone as well"
+    path.parent.mkdir(parents=True)
     path.write_bytes(b"mine")
     with pytest.raises(KeyboardInterrupt):
         break_off(KeyboardInterrupt, force=True)
@@ -120,6 +123,45 @@ def test_a_film_that_breaks_off_leaves_nothing_and_keeps_what_was_there(tmp_path
     with film(path, 10, force=True):
         pass
     assert path.read_bytes() == b"mine", "a film without pictures is none"
+
+
+@pytest.mark.parametrize("number", films.ENDINGS)
+@pytest.mark.parametrize("ending", [".mp4", ".png"])
+def test_a_process_that_is_told_to_end_leaves_nothing(tmp_path, ending, number):
+    code = (
+        "import os, sys, pathlib, time\n"
+        "import numpy as np\n"
+        "from gym_grounding.film import film\n"
+        "with film(pathlib.Path(sys.argv[1]), 10) as written:\n"
+        "    written.add(np.zeros((96, 96, 3), np.uint8))\n"
+        "    os.kill(os.getpid(), int(sys.argv[2]))\n"
+        "    time.sleep(60)\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "new" / "folder" / f"a{ending}"), str(int(number))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 128 + number, done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_signals_are_what_they_were_and_taken_ones_are_left_alone(tmp_path):
+    before = [signal.getsignal(one) for one in films.ENDINGS]
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with film(tmp_path / "a.png", 10):
+            assert callable(signal.getsignal(signal.SIGTERM))
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert [signal.getsignal(one) for one in films.ENDINGS] == [signal.SIG_DFL, signal.SIG_IGN]
+    finally:
+        for one, handler in zip(films.ENDINGS, before, strict=True):
+            signal.signal(one, handler)
+
+
+def test_a_film_can_be_made_beside_the_main_thread(tmp_path):
+    thread = threading.Thread(target=write, args=(tmp_path / "a.png", 2))
+    thread.start()
+    thread.join()
+    assert (tmp_path / "a.png").is_file()
 
 
 def test_an_old_file_is_replaced_only_when_told(tmp_path):

@@ -42,7 +42,7 @@ def names(toy):
 def certified(toy, names, tmp_path_factory):
     """The toy registry with certificates of every goal but that of the last reverse pair."""
     data = parse(Path(TOY_REGISTRY).read_bytes(), "toy.yaml")
-    data["oracle"] = {"version": "1", "horizon": 600}
+    data["oracle"] = {"version": "1", "physics": "toy 1", "horizon": 600}
     kinds = {
         names["not_shown"]: counts(),
         names["swap"]: counts(),
@@ -160,6 +160,7 @@ def test_captions_say_what_counts(report, bare):
     page = (report / "report.md").read_text()
     assert page.count("Instructed goals count that a scripted oracle reached") >= 6
     assert "What the oracle showed of the instructed goal" in page
+    assert "Oracle 1 in toy 1, at most 600 control steps." in page
     before = (bare / "report.md").read_text()
     assert "oracle" not in before
     assert "not shown" not in before

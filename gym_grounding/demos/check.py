@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,21 +22,47 @@ _SAME = 1e-6
 """What the same quantity, kept twice, may differ by [m or rad]."""
 MOST_SETTLING = 1000
 """Settle steps that a file may ask for."""
+_COUNTS = {"seed": 2**32 - 1, "settle_steps": MOST_SETTLING}
+"""Attributes that are whole numbers from 0 on -> the largest."""
 _JOINTS = slice(1, 8)
 """The arm's joints in a row of ``states``."""
+Form = tuple[tuple[int, ...], str]
+"""Shape of a row and number type of a dataset."""
 
 
 def problems(path: str | Path) -> list[str]:
     """Everything that is wrong with a file, each with file, demonstration and dataset; empty for a sound one.
 
-    Actions outside of [-1, 1], rewards, lengths that disagree, observations from before their action instead of after
-    it, and the like. What the file adds to LIBERO's layout is checked where it is there.
+    Number types, actions outside of [-1, 1], rewards, lengths that disagree, observations from before their action
+    instead of after it, and the like. What the file adds to LIBERO's layout is checked where it is there.
     """
     try:
         with opened(path) as file:
-            return [*_of_file(file), *(line for name in file.names for line in _of_demonstration(file, name))]
+            own = [line for name in file.names for line in _of_demonstration(file, name)]
+            return [*_of_file(file), *own, *unlike(file)]
     except InvalidDemonstration as error:
         return [str(error)]
+
+
+def unlike(file: DemonstrationFile) -> Iterator[str]:
+    """Datasets that a demonstration lacks though others of the file have them, or has in another form.
+
+    Those that LIBERO always writes are left out, and so are demonstrations that cannot be read.
+    """
+    forms: dict[str, dict[str, Form]] = {}
+    for name in file.names:
+        with contextlib.suppress(InvalidDemonstration):
+            forms[name] = file.demonstration(name).forms
+    usual: dict[str, Form] = {}
+    for key in {key: None for form in forms.values() for key in form}:
+        usual[key] = Counter(form[key] for form in forms.values() if key in form).most_common(1)[0][0]
+    for name, form in forms.items():
+        where = f"{file.path}: {name}"
+        if missing := [key for key in usual if key not in form]:
+            yield f"{where}: has no {', '.join(missing)}, which other demonstrations of the file have"
+        for key, (shape, kind) in form.items():
+            if (shape, kind) != usual[key]:
+                yield f"{where}: {key} has rows of shape {shape}, {kind}; others have {usual[key][0]}, {usual[key][1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +132,7 @@ def begin(scene: RecordedScene, task: Task, demonstration: Demonstration) -> boo
     try:
         poses = scene.poses_in(demonstration.text("model_file"))
         start = demonstration.numbers("start_state")
-        seed, settle = _count(demonstration, "seed", 2**32 - 1), _count(demonstration, "settle_steps", MOST_SETTLING)
+        seed, settle = (_count(demonstration, name, most) for name, most in _COUNTS.items())
         where = f"{demonstration.where}: states"
         if start is None or seed is None or settle is None:
             scene.reset_from(task, 0, demonstration.rows("states", slice(0, 1))[0], poses, settle_steps=0)
@@ -190,6 +218,20 @@ def _of_demonstration(file: DemonstrationFile, name: str) -> Iterator[str]:
         yield f"{where}: actions has no row"
         return
     rows: dict[str, Any] = {}
+    yield from _of_columns(demonstration, rows)
+    try:
+        for key in demonstration.observation_keys:
+            yield from _refusal(demonstration.observation, key)
+    except InvalidDemonstration as error:
+        yield str(error)
+    if len({*PICTURES} & {*demonstration.keys}) == 1:
+        yield f"{where}: has the pictures of one camera, not of both"
+    yield from (f"{where}: {line}" for line in _contradictions(rows))
+    yield from _attributes(demonstration, rows)
+
+
+def _of_columns(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[str]:
+    """Reads what can be read into ``rows``, and tells what cannot."""
     for key, column in COLUMNS.items():
         if not column.required and key not in demonstration.keys:
             continue
@@ -199,13 +241,9 @@ def _of_demonstration(file: DemonstrationFile, name: str) -> Iterator[str]:
             rows[key] = demonstration.rows(key, ends)
         except InvalidDemonstration as error:
             yield str(error)
-    for key in demonstration.observation_keys:
-        try:
-            demonstration.observation(key)
-        except InvalidDemonstration as error:
-            yield str(error)
-    yield from (f"{where}: {line}" for line in _contradictions(rows))
-    yield from _attributes(demonstration, rows)
+        else:
+            if rows[key].dtype != column.type:
+                yield f"{demonstration.where}: {key} has type {rows[key].dtype}, expected {column.type}"
 
 
 def _contradictions(rows: dict[str, Any]) -> Iterator[str]:
@@ -216,8 +254,6 @@ def _contradictions(rows: dict[str, Any]) -> Iterator[str]:
     for key in ("rewards", "dones"):
         if key in rows and (np.any(rows[key][:-1] != 0) or rows[key][-1] != 1):
             yield f"{key} is not 0 with a 1 in the last row"
-    if len({*PICTURES} & {*rows}) == 1:
-        yield "has the pictures of one camera, not of both"
     for name, one, other in _twice(rows):
         if np.abs(one - other).max() > _SAME:
             yield f"{name} disagree by up to {np.abs(one - other).max():.3g}"
@@ -251,10 +287,10 @@ def _from_before(joints: Array, states: Array) -> bool:
 
 def _attributes(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[str]:
     where = demonstration.where
-    try:
-        demonstration.text("model_file")
-    except InvalidDemonstration as error:
-        yield str(error)
+    yield from _refusal(demonstration.text, "model_file")
+    yield from _refusal(demonstration.numbers, "start_state")
+    for name, most in _COUNTS.items():
+        yield from _refusal(_count, demonstration, name, most)
     for name in ("num_samples", "init_state", "length"):
         try:
             value = demonstration.numbers(name)
@@ -267,5 +303,14 @@ def _attributes(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[
         elif name == "init_state":
             if "states" in rows and not np.array_equal(value, rows["states"][0]):
                 yield f"{where}: attribute 'init_state' is not the first row of states"
-        elif value != demonstration.length:
-            yield f"{where}: attribute {name!r} is {value:g}, actions has {demonstration.length} rows"
+        elif value.ndim or value != demonstration.length:
+            said = value if value.ndim else f"{value:g}"
+            yield f"{where}: attribute {name!r} is {said}, actions has {demonstration.length} rows"
+
+
+def _refusal(read: Callable[..., object], *arguments: object) -> Iterator[str]:
+    """Why something cannot be read; nothing where it can."""
+    try:
+        read(*arguments)
+    except InvalidDemonstration as error:
+        yield str(error)

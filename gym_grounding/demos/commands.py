@@ -1,7 +1,7 @@
 """The commands of ``gym-grounding demos``: make, check, show and export demonstration files.
 
-Heavy modules are imported by the command that needs them. Exit code 2 means an error, 1 that a replay is not as it
-should be.
+Heavy modules are imported by the command that needs them. Exit code 2 means an error or a file with problems, 1 that a
+replay is not as it should be.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DIFFERENT = 1
 """Exit code of a check that finds a replay which is not as the file says."""
+_STOPPED = "interrupted; what is finished is kept, and the same command continues"
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -51,7 +52,7 @@ def task_option(function: F) -> F:
 @demos.command()
 @click.option("--suite", default="LiberoGoal", show_default=True, help="Suite of the registry.")
 @click.option("--tasks", help="Only these: numbers or ids, such as 1,4 or LiberoGoal-T8; default: the whole suite.")
-@click.option("--per-task", type=int, default=50, show_default=True, help="Demonstrations of each task.")
+@click.option("--per-task", type=click.IntRange(1), default=50, show_default=True, help="Demonstrations of each task.")
 @click.option("--out", type=_FOLDER, required=True, help="Folder; files are OUT/libero_goal/TASK_demo.hdf5.")
 @click.option("--pictures", is_flag=True, help="Both cameras, 128 x 128, at every step; slow and large.")
 @click.option(
@@ -69,10 +70,16 @@ def task_option(function: F) -> F:
     help="random: LIBERO's samplers place everything anew; stored: the states that evaluations start from.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of starts and noise.")
-@click.option("--horizon", type=int, default=600, show_default=True, help="Control steps of an attempt at most.")
-@click.option("--attempts", type=int, help="Attempts per task at most; default: four times --per-task.")
+@click.option(
+    "--horizon", type=click.IntRange(1), default=600, show_default=True, help="Control steps of an attempt at most."
+)
+@click.option("--attempts", type=click.IntRange(1), help="Attempts per task at most; default: four times --per-task.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
-@click.option("--force", is_flag=True, help="Replace files that are there, and what was begun with other settings.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace files that are there but are not what is asked for, and what was begun with other settings.",
+)
 @registry_option
 def make(
     suite: str,
@@ -98,7 +105,8 @@ def make(
     order = Order(out, chosen, per_task, 4 * per_task if attempts is None else attempts, Settings(**given), registry)
     expected = estimate(order, manifest, workers)
     total = per_task * len(chosen)
-    click.echo(f"{total} demonstrations of {len(chosen)} tasks into {out}: {expected.words} if all is to be made")
+    what = f"{_counted(total, 'demonstration')} of {_counted(len(chosen), 'task')}"
+    click.echo(f"{what} into {out}: {expected.words} if all is to be made")
     _warn_of_full_disk(out, expected.size)
     failed = 0
     with tqdm(total=total, unit="demo", disable=None) as bar:
@@ -109,24 +117,31 @@ def make(
             bar.set_postfix_str(f"{task}, {failed} attempts failed", refresh=False)
             bar.update(int(kept))
 
-        made = run(order, workers=workers, force=force, told=told)
+        try:
+            made = run(order, workers=workers, force=force, told=told)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_STOPPED) from None
     for one in made:
         click.echo(_line(one))
 
 
 def _line(made: Made) -> str:
+    from gym_grounding.demos.estimate import size_words
+
     lengths = made.lengths
     how = _counted(made.attempts, "attempt") if made.attempts else "there already"
     spread = f"{min(lengths)} to {max(lengths)} rows, median {statistics.median(lengths):g}"
-    found = f"{_counted(len(lengths), 'demonstration')} ({how}), {spread}, {made.size / 1e6:.1f} MB"
+    found = f"{_counted(len(lengths), 'demonstration')} ({how}), {spread}, {size_words(made.size)}"
     return f"{made.path}: {made.task}, {found}"
 
 
 def _warn_of_full_disk(out: Path, size: int) -> None:
     place = next((folder for folder in (out, *out.absolute().parents) if folder.is_dir()), None)
+    from gym_grounding.demos.estimate import size_words
+
     free = None if place is None else shutil.disk_usage(place).free
     if free is not None and free < size:
-        click.echo(f"warning: {place} has {free / 1e6:,.0f} MB free, which may be too little", err=True)
+        click.echo(f"warning: {place} has {size_words(free)} free, which may be too little", err=True)
 
 
 def _tasks(manifest: Manifest, suite: str, text: str | None) -> tuple[str, ...]:
@@ -140,7 +155,7 @@ def _tasks(manifest: Manifest, suite: str, text: str | None) -> tuple[str, ...]:
         return tuple(known.values())
     found = [known.get(word, word) for word in (part.strip() for part in text.split(",")) if word]
     for name in found:
-        if name not in manifest.tasks:
+        if name not in known.values():
             raise UnknownName("task", name, [*known, *known.values()], "--tasks")
     return tuple(dict.fromkeys(found))
 
@@ -152,45 +167,46 @@ def _tasks(manifest: Manifest, suite: str, text: str | None) -> tuple[str, ...]:
 @registry_option
 def check(files: Sequence[Path], replays: int | None, task: str | None, registry: Path | None) -> None:
     """Check FILES, ours or LIBERO's, and play their actions again in the simulator."""
-    from gym_grounding.demos.check import problems
-
     manifest, bad, different = manifests.load(registry), 0, 0
+    if task is not None:
+        manifest.task(task)  # a name that no file can have
     for path in files:
-        found = problems(path)
-        for line in found:
-            click.echo(line)
-        bad += bool(found)
-        if not found:
-            different += _replayed(manifest, path, task, replays)
+        problems, wrong = _checked(manifest, path, task, replays)
+        bad, different = bad + bool(problems), different + wrong
     if bad:
-        raise InvalidDemonstration(f"{bad} of {len(files)} files have problems")
+        raise InvalidDemonstration(f"{bad} of {_counted(len(files), 'file')} {'has' if bad == 1 else 'have'} problems")
     if different:
         click.get_current_context().exit(DIFFERENT)
 
 
-def _replayed(manifest: Manifest, path: Path, task: str | None, limit: int | None) -> int:
-    """Check a sound file further, by its replays; how many are not as they should be."""
-    from gym_grounding.demos.check import replays
+def _checked(manifest: Manifest, path: Path, task: str | None, limit: int | None) -> tuple[int, int]:
+    """Tell what is wrong with a file; number of its problems, and of replays that are not as they should be."""
+    from gym_grounding.demos.check import problems, replays
     from gym_grounding.demos.read import opened
 
-    with opened(path) as file:
-        count = len(file.names)
-        name = file.task(manifest, task).id
-        number = count if limit is None else min(limit, count)
-    if not number:
-        click.echo(f"{path}: {name}, {_counted(count, 'demonstration')}, no problems")
-        return 0
-    with _Scenes(manifest) as scenes:
-        found = list(_shown(replays(scenes.of, manifest, path, task, limit), number, "demo"))
-    played = [one for one in found if not isinstance(one, str)]
+    found = problems(path)
+    try:
+        with opened(path) as file:
+            count, name = len(file.names), file.task(manifest, task).id
+    except InvalidDemonstration as error:
+        found = list(dict.fromkeys([*found, str(error)]))
     for line in found:
-        if isinstance(line, str):
-            click.echo(line)
+        click.echo(line)
+    if found:
+        return len(found), 0
+    told = f"{path}: {name}, {_counted(count, 'demonstration')}"
+    if not (number := count if limit is None else min(limit, count)):
+        click.echo(f"{told}, no problems")
+        return 0, 0
+    with _Scenes(manifest) as scenes:
+        outcomes = list(_shown(replays(scenes.of, manifest, path, task, limit), number, "demo"))
+    played = [one for one in outcomes if not isinstance(one, str)]
+    stopped = [one for one in outcomes if isinstance(one, str)]
     wrong = [one for one in played if one.exact and not (one.equal and one.held_at_end)]
-    for one in wrong:
-        click.echo(f"{path}: {one.name}: played again, {_fault(one)}")
-    click.echo(f"{path}: {name}, {_counted(count, 'demonstration')}, no problems; {_difference(played)}")
-    return len(wrong) + len(found) - len(played)
+    for line in (*stopped, *(f"{path}: {one.name}: played again, {_fault(one)}" for one in wrong)):
+        click.echo(line)
+    click.echo(f"{told}, {_counted(len(stopped), 'problem') if stopped else 'no problems'}; {_difference(played)}")
+    return len(stopped), len(wrong)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -243,17 +259,26 @@ def show(file: Path, out: Path, task: str | None, registry: Path | None, **given
 @click.argument("folder", type=_FOLDER)
 @click.option("--out", type=_FOLDER, required=True, help="Minari's folder of datasets, MINARI_DATASETS_PATH.")
 @click.option("--force", is_flag=True, help="Replace datasets that are there already.")
+@task_option
 @registry_option
-def minari(folder: Path, out: Path, force: bool, registry: Path | None) -> None:
-    """Export every demonstration file below FOLDER (or one file) as a Minari dataset, one for each task."""
+def minari(folder: Path, out: Path, force: bool, task: str | None, registry: Path | None) -> None:
+    """Export every demonstration file below FOLDER (or one file) as a Minari dataset, one for each task.
+
+    Files that cannot be exported are named and left out.
+    """
     from gym_grounding.demos.minari_export import export
 
     manifest = manifests.load(registry)
     files = [folder] if folder.is_file() else sorted(folder.rglob("*_demo.hdf5"))
     if not files:
         raise InvalidDemonstration(f"{folder}: no file *_demo.hdf5 in it")
-    for one in _shown(export(files, out, manifest, force=force), len(files), "file"):
-        click.echo(f"{out}: {one.id}, {one.episodes} episodes, {one.steps} steps")
+    left_out: list[str] = []
+    exported = export(files, out, manifest, task=task, force=force, refused=lambda error: left_out.append(str(error)))
+    for one in _shown(exported, len(files), "file"):
+        click.echo(f"{out}: {one.id}, {_counted(one.episodes, 'episode')}, {_counted(one.steps, 'step')}")
+    if left_out:
+        listed = "\n".join(left_out)
+        raise InvalidDemonstration(f"{listed}\n{len(left_out)} of {_counted(len(files), 'file')} left out")
 
 
 class _Scenes:

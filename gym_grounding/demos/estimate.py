@@ -41,7 +41,12 @@ class Estimate:
         """Both, for people."""
         minutes = math.ceil(self.seconds / 60)
         time = f"{minutes} minutes" if minutes > 1 else f"{math.ceil(self.seconds / 10) * 10} s"
-        return f"about {time} and {self.size / 1e6:,.0f} MB"
+        return f"about {time} and {size_words(self.size)}"
+
+
+def size_words(size: int) -> str:
+    """A size in bytes, for people."""
+    return f"{math.ceil(size / 1e3)} kB" if size < 1e6 else f"{size / 1e6:,.0f} MB"
 
 
 def estimate(order: Order, manifest: Manifest, workers: int) -> Estimate:

@@ -45,11 +45,13 @@ class Column:
 
     Attributes:
         shape: of a row; -1 stands for any length.
-        kinds: NumPy's letters of the accepted number types.
+        type: of its numbers, as LIBERO writes them.
+        kinds: NumPy's letters of further number types that can be read all the same.
         required: LIBERO always writes it.
     """
 
     shape: tuple[int, ...]
+    type: str = "float64"
     kinds: str = "f"
     required: bool = True
 
@@ -58,15 +60,15 @@ COLUMNS = {
     "actions": Column((7,)),
     "states": Column((-1,)),
     "robot_states": Column((9,)),
-    "rewards": Column((), "uif"),
-    "dones": Column((), "uifb"),
+    "rewards": Column((), "uint8", "uif"),
+    "dones": Column((), "uint8", "uifb"),
     "obs/gripper_states": Column((2,)),
     "obs/joint_states": Column((7,)),
     "obs/ee_states": Column((6,)),
     "obs/ee_pos": Column((3,)),
     "obs/ee_ori": Column((3,)),
-    "obs/agentview_rgb": Column((-1, -1, 3), "u", required=False),
-    "obs/eye_in_hand_rgb": Column((-1, -1, 3), "u", required=False),
+    "obs/agentview_rgb": Column((-1, -1, 3), "uint8", "", required=False),
+    "obs/eye_in_hand_rgb": Column((-1, -1, 3), "uint8", "", required=False),
     "clean_actions": Column((7,), required=False),
 }
 """Everything with T rows."""

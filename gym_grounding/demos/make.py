@@ -20,8 +20,9 @@ from typing import Any
 from gym_grounding import adapters, processes
 from gym_grounding import manifest as manifests
 from gym_grounding.demos import worker
+from gym_grounding.demos.check import problems
 from gym_grounding.demos.progress import Parts, difference
-from gym_grounding.demos.read import opened
+from gym_grounding.demos.read import DemonstrationFile, opened
 from gym_grounding.demos.settings import NOISE, Settings, described
 from gym_grounding.demos.worker import Job
 from gym_grounding.demos.write import assemble
@@ -57,10 +58,12 @@ class Order:
     registry: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.per_task < 1 or self.attempts < self.per_task:
+        if self.per_task < 1:
+            raise InvalidOption(f"{self.per_task} demonstrations per task; ask for at least 1")
+        if self.attempts < self.per_task:
             raise InvalidOption(
-                f"{self.per_task} demonstrations in at most {self.attempts} attempts: give at least 1, and no fewer "
-                "attempts than demonstrations"
+                f"{self.per_task} demonstrations per task in at most {self.attempts} attempts; allow no fewer attempts "
+                "than demonstrations"
             )
         if not self.tasks or len(set(self.tasks)) != len(self.tasks):
             raise InvalidOption(f"tasks: {', '.join(self.tasks) or 'none'}; name at least one, each once")
@@ -118,11 +121,14 @@ def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = la
 
     Args:
         workers: processes; 1 stays in this one.
-        force: files that are there already, and parts that were begun with other settings, are replaced.
+        force: files that are there already but are not what is asked for, and parts that were begun with other
+            settings, are replaced. A file that is sound and was made with the same settings stays, so that a stopped
+            order with force is continued as well.
         told: called after each attempt, also of those that were made before.
 
     Raises:
         UnwritableOutput: a file is there that would have to be replaced; another process makes it; a full disk.
+        InvalidDemonstration: a part is damaged; names it.
         InvalidOption: parts that were begun with other settings; a scene that cannot be recorded.
         NoPlan: too few attempts of a task succeeded; the other tasks' files are made all the same.
         WorkerDied: a process ended; the same command continues.
@@ -160,19 +166,40 @@ def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | 
     path = order.path(task)
     if path.is_dir():
         raise UnwritableOutput(f"{path} is a folder; name another --out")
-    if force or not path.exists():
+    if not path.exists():
         return None
     wanted = {"per_task": order.per_task, **_described(order, manifest, task)}
     try:
         with opened(path) as file:
-            was = _parsed(file.attribute(MADE))
-            if was == wanted:
+            was, altered = _parsed(file.attribute(MADE)), _altered(file, order.per_task)
+            if was == wanted and not altered and not (force and problems(path)):
                 lengths = tuple(file.demonstration(name).length for name in file.names)
                 return Made(path, task.id, 0, lengths, path.stat().st_size)
-            reason = f"made with other settings ({difference(was, wanted)})" if was else "not made here"
+            if was == wanted:
+                reason = f"but was altered since it was made: {altered}"
+            else:
+                reason = f"made with other settings ({difference(was, wanted)})" if was else "not made here"
     except GroundingError as error:
         reason = f"damaged or something else ({error})"
+    if force:
+        return None
     raise UnwritableOutput(f"{path} is there already, {reason}; name another --out, or replace it with --force")
+
+
+def _altered(file: DemonstrationFile, count: int) -> str:
+    """How a file does not hold what its attributes say; empty where it does."""
+    if file.names != tuple(f"demo_{number}" for number in range(count)):
+        held = ", ".join(file.names[:5]) + (", ..." if len(file.names) > 5 else "")
+        return f"it holds {len(file.names)} demonstrations ({held or 'none'}), not demo_0 to demo_{count - 1}"
+    demonstrations = [file.demonstration(name) for name in file.names]
+    for one in demonstrations:
+        if not one.says_its_length:
+            return f"{one.name} has {one.length} rows, its attribute num_samples says otherwise"
+    rows = sum(one.length for one in demonstrations)
+    for name, found in (("num_demos", count), ("total", rows)):
+        if (number := file.attribute(name)) != found:
+            return f"its attribute {name} is {number}, not {found}"
+    return ""
 
 
 def _check_repeats(order: Order, task: Task) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from gym_grounding.demos.check import unlike
 from gym_grounding.demos.layout import PICTURES
 from gym_grounding.demos.read import Demonstration, DemonstrationFile, opened
 from gym_grounding.errors import InvalidDemonstration, InvalidOption, UnwritableOutput, WrongVersion
@@ -23,6 +24,7 @@ from gym_grounding.manifest import Manifest
 NAMESPACE = "gym-grounding"
 ROOT = "MINARI_DATASETS_PATH"
 """The variable in which Minari looks for its folder of datasets."""
+Refused = Callable[[InvalidDemonstration], object]
 _LIBERO = ("obs/joint_states", "obs/gripper_states", "obs/ee_states")
 """Observations of files that were not made here."""
 
@@ -42,20 +44,37 @@ class Exported:
     steps: int
 
 
-def export(files: Sequence[Path], out: Path, manifest: Manifest, *, force: bool = False) -> Iterator[Exported]:
+def _stop(error: InvalidDemonstration) -> None:
+    raise error
+
+
+def export(
+    files: Sequence[Path],
+    out: Path,
+    manifest: Manifest,
+    *,
+    task: str | None = None,
+    force: bool = False,
+    refused: Refused = _stop,
+) -> Iterator[Exported]:
     """Write one dataset for each file, ``gym-grounding/TASK-v0``, below a folder that Minari can read.
 
-    Actions are those that were executed, rewards 1 at the last step. Observations are the environment's own, from
+    Actions are those that were executed, rewards 1 at the last step; ``infos`` keeps ``clean_actions``, row by row,
+    where there are any. Observations are the environment's own, from
     before each action and after the last; of files that were not made here LIBERO's proprioception, and since that is
     from after each action, the first action is left out. Pictures are kept as they are, not as JPEG.
 
     Args:
         out: Minari's folder of datasets (``MINARI_DATASETS_PATH`` for its readers).
+        task: id; default: what each file names.
         force: datasets that are there already are replaced.
+        refused: is told of a file that cannot be exported, and then the others are; default: raises it.
 
     Raises:
         WrongVersion: Minari is not installed.
-        InvalidDemonstration: see ``read``.
+        InvalidDemonstration: see ``read``; or demonstrations whose observations differ from the others'.
+        InvalidOption: two files of one task.
+        UnknownName: no task is called ``task``.
         UnwritableOutput: a dataset is there already, or cannot be written.
     """
     try:
@@ -65,15 +84,24 @@ def export(files: Sequence[Path], out: Path, manifest: Manifest, *, force: bool 
     # Minari loses its way below a relative path.
     out, names = out.absolute(), dict[str, Path]()
     for path in files:
-        with opened(path) as file:
-            task = file.task(manifest)
-            if (other := names.get(task.id)) is not None:
-                raise InvalidOption(f"{path}: a second file of {task.id} beside {other}; give one file per task")
-            names[task.id] = path
+        try:
+            with opened(path) as file:
+                found = file.task(manifest, task).id
+        except InvalidDemonstration as error:
+            refused(error)
+            continue
+        if (other := names.get(found)) is not None:
+            raise InvalidOption(f"{path}: a second file of {found} beside {other}; give one file per task")
+        names[found] = path
     _check_free(out, names, force)
     for name, path in names.items():
-        with opened(path) as file:
-            yield _written(file, out, name, manifest.task(name).instruction)
+        try:
+            with opened(path) as file:
+                exported = _written(file, out, name, manifest.task(name).instruction)
+        except InvalidDemonstration as error:
+            refused(error)
+        else:
+            yield exported
 
 
 def dataset_id(task: str) -> str:
@@ -92,6 +120,8 @@ def _written(file: DemonstrationFile, out: Path, task: str, instruction: str) ->
     """Write a dataset beside its place, and move it there when it is whole."""
     import minari
 
+    for difference in unlike(file):
+        raise InvalidDemonstration(f"{difference}; a dataset has one space, so they cannot be in one")
     name, unfinished = dataset_id(task), out / ".unfinished"
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -150,7 +180,9 @@ def _episode(demonstration: Demonstration, index: int) -> Any:
 
     actions = demonstration.rows("actions")
     observations = _observations(demonstration)
-    actions = actions[len(actions) + 1 - len(next(iter(observations.values()))) :]
+    first = len(actions) + 1 - len(next(iter(observations.values())))
+    clean = {name: demonstration.rows(name)[first:] for name in ("clean_actions",) if name in demonstration.keys}
+    actions = actions[first:]
     if not len(actions):
         raise InvalidDemonstration(f"{demonstration.where}: too short to be an episode")
     ends = np.zeros(len(actions), bool)
@@ -162,7 +194,7 @@ def _episode(demonstration: Demonstration, index: int) -> Any:
         rewards=ends.astype(np.float64),
         terminations=ends,
         truncations=np.zeros(len(actions), bool),
-        infos={},
+        infos=clean,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gym_grounding.demos.write import write_bytes
-from gym_grounding.errors import InvalidOption, UnwritableOutput
+from gym_grounding.errors import InvalidDemonstration, InvalidOption, UnwritableOutput
 
 _SETTINGS, _LOCK = "settings.json", "lock"
 _ATTEMPT = re.compile(r"attempt_(\d{6})\.(hdf5|json)")
@@ -56,25 +56,34 @@ class Parts:
 
         Raises:
             InvalidOption: something else was begun here; names the difference.
+            InvalidDemonstration: it cannot be read what was begun here.
             UnwritableOutput: nothing can be written.
         """
-        begun = _json(self.folder / _SETTINGS)
+        note = self.folder / _SETTINGS
+        begun = _json(note)
         if self.attempts() and begun != described:
+            if not force and begun is None:
+                raise InvalidDemonstration(
+                    f"{note}: is missing or damaged, so nobody knows with what settings the attempts beside it were "
+                    "made. Throw them away with --force, or name another --out"
+                )
             if not force:
                 raise InvalidOption(
-                    f"{self._path}: was begun with other settings ({difference(begun, described)}). Give the same "
-                    "ones to continue, name another --out, or throw away what was begun with --force"
+                    f"{self._path}: was begun with other settings ({difference(begun or {}, described)}). Give the "
+                    "same ones to continue, name another --out, or throw away what was begun with --force"
                 )
             self._clear()
-        write_bytes(self.folder / _SETTINGS, json.dumps(described).encode())
+        write_bytes(note, json.dumps(described).encode())
 
     def problems(self) -> list[str]:
         """Why each of the failed attempts failed."""
-        return [
-            str(_json(self.failed(attempt)).get("problem", "unknown"))
-            for attempt, kept in self.attempts().items()
-            if not kept
-        ]
+        return [self._problem(attempt) for attempt, kept in self.attempts().items() if not kept]
+
+    def _problem(self, attempt: int) -> str:
+        note = self.failed(attempt)
+        if (content := _json(note)) is None or "problem" not in content:
+            return f"{note} is damaged, remove it to have this attempt made anew"
+        return str(content["problem"])
 
     def remove(self) -> None:
         """Throw the parts away; what cannot be removed does no harm."""
@@ -117,9 +126,10 @@ def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {one.get(name)!r}, now {other.get(name)!r}" for name in names[:3])
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> dict[str, Any] | None:
+    """What a file holds; None where it is missing or damaged."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+        return None
+    return content if isinstance(content, dict) else None

@@ -6,6 +6,7 @@ Nothing is read before it is asked for, and then only the rows that are asked fo
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,10 +47,29 @@ class Demonstration:
 
     @property
     def observation_keys(self) -> tuple[str, ...]:
-        """Keys of the environment's observations that were added, see ``layout``; none in LIBERO's own files."""
+        """Keys of the environment's observations that were added, see ``layout``; none in LIBERO's own files.
+
+        Raises:
+            InvalidDemonstration: something else has the group's name.
+        """
         with _reading(f"{self.where}: {OBSERVATIONS}"):
             group = self._found(OBSERVATIONS)
-            return tuple(group) if isinstance(group, h5py.Group) else ()
+            if group is None:
+                return ()
+            if not isinstance(group, h5py.Group):
+                raise InvalidDemonstration(f"{self.where}: {OBSERVATIONS} is no group of datasets")
+            return tuple(group)
+
+    @property
+    def forms(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Dataset -> shape of a row and number type, of those that not every file has; no row is read.
+
+        Raises:
+            InvalidDemonstration: as ``column`` and ``observation``.
+        """
+        kept = {name: self.column(name) for name in self.keys if not COLUMNS[name].required}
+        added = {f"{OBSERVATIONS}/{key}": self._added(key) for key in self.observation_keys}
+        return {name: (data.shape[1:], str(data.dtype)) for name, data in {**kept, **added}.items()}
 
     def column(self, name: str) -> Any:
         """A dataset of ``layout.COLUMNS`` whose shape and type are as they should be; no row is read.
@@ -68,8 +88,8 @@ class Demonstration:
                 raise InvalidDemonstration(
                     f"{self.where}: {name} has rows of shape {data.shape[1:]}, expected {wanted}"
                 )
-            if data.dtype.kind not in column.kinds:
-                raise InvalidDemonstration(f"{self.where}: {name} has type {data.dtype}")
+            if data.dtype != column.type and data.dtype.kind not in column.kinds:
+                raise InvalidDemonstration(f"{self.where}: {name} has type {data.dtype}, expected {column.type}")
             self._check_length(name, data, len(data) if name == "actions" else self.length)
             return data
 
@@ -91,11 +111,7 @@ class Demonstration:
         Raises:
             InvalidDemonstration: it is missing, or as ``rows``.
         """
-        name = f"{OBSERVATIONS}/{key}"
-        with _reading(f"{self.where}: {name}"):
-            data = self._dataset(name)
-            self._check_length(name, data, self.length + 1)
-        return self._read(name, data, index)
+        return self._read(f"{OBSERVATIONS}/{key}", self._added(key), index)
 
     def text(self, name: str) -> str:
         """An attribute that is text, such as ``model_file``.
@@ -120,12 +136,26 @@ class Demonstration:
         return value.astype(np.float64)
 
     @property
+    def says_its_length(self) -> bool:
+        """Whether the attribute ``num_samples`` is its number of rows."""
+        said = self.numbers("num_samples")
+        return said is not None and said.ndim == 0 and bool(said == self.length)
+
+    @property
     def attributes(self) -> dict[str, Any]:
         """Every attribute that is text or one number, but for ``model_file``."""
         with _reading(f"{self.where}: its attributes"):
             found = {name: value for name, value in self._group.attrs.items() if name != "model_file"}
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in found.items()}
         return {name: value for name, value in plain.items() if isinstance(value, str | int | float)}
+
+    def _added(self, key: str) -> Any:
+        """The dataset of an added observation, with T + 1 rows."""
+        name = f"{OBSERVATIONS}/{key}"
+        with _reading(f"{self.where}: {name}"):
+            data = self._dataset(name)
+            self._check_length(name, data, self.length + 1)
+            return data
 
     def _found(self, name: str) -> Any:
         """What has this name, or None; links to other files are not followed."""
@@ -257,17 +287,19 @@ def opened(path: str | Path) -> Iterator[DemonstrationFile]:
     """A demonstration file for reading, until the block ends.
 
     Raises:
-        InvalidDemonstration: no such file, one that is damaged or half-written, or no demonstration file.
+        InvalidDemonstration: no such file, a folder, a file that is damaged or half-written, or no demonstration file.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InvalidDemonstration(f"{path}: is a folder; name the files in it")
     try:
         file = h5py.File(path, "r")
     except FileNotFoundError:
         raise InvalidDemonstration(f"{path}: no such file") from None
     except OSError as error:
-        raise InvalidDemonstration(
-            f"{path}: no readable HDF5 file ({error}); it is damaged, half-written or something else"
-        ) from error
+        # HDF5's own texts are long and name places in memory.
+        reason = f"; {os.strerror(error.errno)}" if error.errno else "; it is damaged, half-written or something else"
+        raise InvalidDemonstration(f"{path}: no readable HDF5 file{reason}") from error
     with file:
         with _reading(f"{path}: data"):
             found = isinstance(file.get("data", getlink=True), h5py.HardLink) and file.get("data")

@@ -118,8 +118,10 @@ class Settings:
         for kind, name, known in (("starts", self.starts, STARTS), ("noise", self.noise, NOISES)):
             if name not in known:
                 raise UnknownName(kind, name, known)
-        if self.seed < 0 or self.horizon < 1:
-            raise InvalidOption(f"seed {self.seed} must be at least 0, horizon {self.horizon} at least 1")
+        if self.seed < 0:
+            raise InvalidOption(f"seed is {self.seed}; give 0 or more")
+        if self.horizon < 1:
+            raise InvalidOption(f"horizon is {self.horizon}; give control steps from 1 on")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.demos.layout import OBSERVATIONS
+from gym_grounding.demos.read import opened
 from gym_grounding.errors import GroundingError, InvalidDemonstration, UnwritableOutput
 
 _PART = "data/demo_0"
@@ -84,7 +85,7 @@ def assemble(path: Path, parts: Sequence[Path], attributes: Mapping[str, Any]) -
 
     Raises:
         UnwritableOutput: such as on a full disk; nothing is left then.
-        InvalidDemonstration: a part cannot be read.
+        InvalidDemonstration: a part cannot be read; nothing is left then.
     """
     with _appearing(path) as unfinished, h5py.File(unfinished, "w") as file:
         data, total = file.create_group("data"), 0
@@ -97,17 +98,30 @@ def assemble(path: Path, parts: Sequence[Path], attributes: Mapping[str, Any]) -
 
 def _copied(part: Path, data: Any, name: str) -> int:
     """Copies a part, with its header into the first of them, and returns its number of rows."""
-    try:
-        source = h5py.File(part, "r")
-    except OSError as error:
-        raise InvalidDemonstration(
-            f"{part}: no readable HDF5 file ({error}); remove it, and give the same command again to make it anew"
-        ) from error
-    with source:
+    rows = _rows(part)
+    with h5py.File(part, "r") as source:
         for key, value in source["data"].attrs.items() if not len(data) else ():
             data.attrs[key] = value
         source.copy(_PART, data, name=name)
-        return int(source[_PART].attrs["num_samples"])
+    return rows
+
+
+def _rows(part: Path) -> int:
+    """Number of rows of a part, of which everything has been read once: what fails later is the new file's fault."""
+    try:
+        with opened(part) as file:
+            demonstration = file.demonstration(_PART.rpartition("/")[2])
+            for name in demonstration.keys:
+                demonstration.rows(name)
+            for key in demonstration.observation_keys:
+                demonstration.observation(key)
+            if not demonstration.says_its_length:
+                raise InvalidDemonstration(f"{demonstration.where}: attribute 'num_samples' is not its number of rows")
+            return demonstration.length
+    except InvalidDemonstration as error:
+        raise InvalidDemonstration(
+            f"{error}. Remove {part}, and give the same command again to make it anew"
+        ) from error
 
 
 def _add(group: Any, name: str, rows: NDArray[Any]) -> None:

@@ -5,7 +5,8 @@ Sections of a file (``registry.yaml`` and ``gym_grounding/testing/toy_registry.y
 - ``format`` (1), ``version`` (the N in ``-vN`` of the ids), ``canonical_source`` (where original texts come from),
   ``proposer`` (what proposed the other texts), ``physics`` (``settle``, and accepted simulator versions as text),
   ``paraphrase_kinds`` (type of the paraphrase with number 1, 2, ... of every task; left out where it is free),
-  ``oracle`` (what tried to reach the goals: ``version``, ``horizon`` in control steps; left out where nothing did).
+  ``oracle`` (what tried to reach the goals: ``version``, ``physics``, such as ``mujoco 3.3.2, robosuite 1.4.0``, and
+  ``horizon`` in control steps, the same for all; left out where nothing did).
 - ``suites``: name -> ``adapter`` (a name, or ``package.module:OBJECT`` for one of your own), ``source``.
 - ``scenes``: id -> ``adapter``, ``problem``, ``background`` (nouns of what else is to be seen), ``entities``: name ->
   ``category``, ``kind``, ``joints``, ``supports``, ``names`` (see ``types.Entity``).
@@ -19,12 +20,13 @@ Sections of a file (``registry.yaml`` and ``gym_grounding/testing/toy_registry.y
   - ``changed`` (``from``, ``to``: the replaced words and the new ones);
   - ``goal``, ``regions`` (boxes that the goal names; a name means one box in a task), ``judged``, ``tier``,
     ``tier_reason``;
-  - ``certificate`` (what was measured of the goal with the file's ``physics``): ``support``, ``demonstrated``,
-    ``on_path``, ``trained_goal_of``, ``movable_reference``, ``true_initially`` (``raw``, ``settled``, ``tolerant``:
-    number of initial states, ``of`` so many, in which it already holds), ``witness`` (``found``, ``placement``,
-    ``state``, ``original_true``), ``reachable`` (``shown`` or ``not_shown``: whether the oracle had any success) and
-    ``oracle`` (``attempts``: initial states from which it tried; ``successes``: those in which the goal counts as
-    reached, by ``judged``; ``stable``, ``transient``, ``trivial``, ``median_steps`` and ``verdict``: see ``Reach``);
+  - ``certificate`` (what was measured of the goal with the file's ``physics``, or with that of its ``oracle``):
+    ``support``, ``demonstrated``, ``on_path``, ``trained_goal_of``, ``movable_reference``, ``true_initially`` (``raw``,
+    ``settled``, ``tolerant``: number of initial states, ``of`` so many, in which it already holds), ``witness``
+    (``found``, ``placement``, ``state``, ``original_true``), ``reachable`` (``shown`` or ``not_shown``: whether the
+    oracle had any success) and ``oracle`` (``attempts``: initial states from which it tried; ``successes``: those in
+    which the goal counts as reached, by ``judged``; ``stable``, ``transient``, ``trivial``, ``median_steps`` and
+    ``verdict``: see ``Reach``);
   - ``absent`` (what a collision's scene lacks): ``kind``, ``noun`` and ``trained_noun`` (whether a canonical text of
     the suite has it), ``satisfiable_part``, ``shown`` (``tried``, ``clearance``, ``extent`` [m], or ``in_states``,
     ``of``);

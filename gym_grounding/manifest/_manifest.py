@@ -40,7 +40,8 @@ class Manifest:
         tasks: by id, in file order.
         variants: by id, in file order.
         absent: cells without a registered variant, and refused proposals, in file order.
-        oracle: what tried to reach the goals, ``version`` and ``horizon`` [control steps]; empty where nothing did.
+        oracle: what tried to reach the goals: ``version``, ``physics`` (the simulator's versions, in one text) and
+            ``horizon`` [control steps]; empty where nothing did.
     """
 
     path: str
@@ -53,6 +54,14 @@ class Manifest:
     variants: Mapping[str, Variant]
     absent: tuple[Absent, ...] = ()
     oracle: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def certifier(self) -> str:
+        """Whose certificates the rows hold, as a sentence for a page; empty where nothing tried to reach the goals."""
+        if not self.oracle:
+            return ""
+        oracle = self.oracle
+        return f"Oracle {oracle['version']} in {oracle['physics']}, at most {oracle['horizon']} control steps."
 
     @property
     def settle(self) -> int:

@@ -24,7 +24,8 @@ class Reach:
 
     Attributes:
         attempts: episodes, at least one.
-        stable: those in which the goal still held 20 control steps after the hand had let go and drawn back.
+        stable: those in which the oracle finished, and the goal held in all of the 20 control steps after the hand had
+            let go and drawn back.
         transient: in which it held at some step, but not so.
         trivial: in which it held at the start, came true while the arm stood still, or by a mere touch.
         successes: in which it counts as reached as the row says (``judged``).

@@ -129,7 +129,8 @@ def _head(row: Row, content: Content) -> None:
         content.physics = dict(physics.table)
     oracle = row.row("oracle")
     if oracle is not None:
-        content.oracle = {"version": oracle.text("version"), "horizon": oracle.integer("horizon", 1, 10**6)}
+        content.oracle = {name: oracle.text(name) for name in ("version", "physics")}
+        content.oracle["horizon"] = oracle.integer("horizon", 1, 10**6)
         row.ok &= oracle.done()
 
 
@@ -299,7 +300,7 @@ def _absence(row: Row) -> dict[str, object]:
 
 
 def _certificate(row: Row) -> dict[str, object]:
-    """What was measured of a goal, with the versions that the file's ``physics`` names."""
+    """What was measured of a goal, with the file's ``physics``, and ``oracle`` with that of its section."""
     plain: dict[str, Callable[[str], object]] = {
         "support": lambda name: row.choice(name, SUPPORTS),
         "demonstrated": lambda name: row.choice(name, DEMONSTRATED),

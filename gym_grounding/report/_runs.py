@@ -106,10 +106,12 @@ def variant_table(book: Book, method: Method, number: int) -> Table:
     order = {short(task): position for position, task in enumerate(method.evidence.order)}
     rank = {condition: position for position, condition in enumerate(_coverage.CONDITIONS)}
     rows.sort(key=lambda row: (order.get(str(row[2]), len(order)), rank.get(str(row[3]), len(rank)), str(row[1])))
+    certifier = method.registry.certifier if method.registry else ""
+    oracle = f" {_captions.ORACLE} {certifier}".rstrip() if book.certified else ""
     table = Table(
         f"variants_{number}",
         f"Variants: {method.name}",
-        f"{_captions.VARIANTS} {_captions.ORACLE}" if book.certified else _captions.VARIANTS,
+        f"{_captions.VARIANTS}{oracle}",
         (replace(METHOD, shown=False), *VARIANT_COLUMNS),
         tuple(rows),
         folded=True,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption
 from gym_grounding.manifest import Manifest, Reach
 from gym_grounding.manifest._source import Table, parse
 from gym_grounding.plan import HORIZON
-from gym_grounding.types import Variant
+from gym_grounding.types import Goal, Variant
 from gym_grounding.variants import _yaml
 from gym_grounding.variants._evidence_file import replace
 from gym_grounding.variants._reached import Reached
 
 HEAD, AFTER = "oracle", "physics"
-"""The section that says which oracle it was, and the one behind which it stands."""
+"""The section that says which oracle it was, in which simulator, and the one behind which it stands."""
+
+Coming: TypeAlias = Mapping[tuple[str, Goal, tuple[tuple[str, float], ...]], Collection[int]]
+"""Task id, goal and presets, sorted -> initial states from which it is about to be tried."""
 
 
 def certified(raw: bytes, record: Reached, file: str = "registry") -> bytes:
@@ -44,14 +47,50 @@ def certified(raw: bytes, record: Reached, file: str = "registry") -> bytes:
     return _yaml.dump(_headed(data, record if _anything(manifest, record) else None), comment)
 
 
-def write(path: Path, record: Reached) -> bool:
-    """Write certificates into a registry file; whether it changed.
+def refuse_loss(manifest: Manifest, record: Reached, coming: Coming | None = None) -> None:
+    """Certificates that stand in a registry are not taken out, and none gets fewer starts, without being asked for.
+
+    Args:
+        manifest: the registry that would be written.
+        record: the oracle's episodes.
+        coming: what is about to be tried and recorded.
 
     Raises:
-        RegistryError, InvalidOption: see ``certified``; the file is left alone.
+        InvalidOption: some would be; says how many, of which oracle and simulator, and what to do.
+    """
+    rows = [row for row in manifest.variants.values() if manifests.reach(row)]
+    lost = [row for row in rows if _loses(manifest, row, record, coming or {})]
+    if lost:
+        theirs = f"oracle {manifest.oracle['version']} in {manifest.oracle['physics']}"
+        raise InvalidOption(
+            f"{manifest.path}: {len(lost)} of {len(rows)} rows with certificates ({theirs}) would lose them, or have "
+            f"them from fewer initial states; the first is {lost[0].id}. {record.path} does not hold as many episodes "
+            f"of oracle {record.oracle} in {record.physics}. Try those rows too, leave the registry as it is "
+            "(--record-only), or write it all the same (--force)"
+        )
+
+
+def _loses(manifest: Manifest, row: Variant, record: Reached, coming: Coming) -> bool:
+    found = manifests.reach(row)
+    if found is None or row.goal is None:
+        return False
+    known = record.outcomes(manifest.tasks[row.task], row.goal, row.joints)
+    return len({*known, *coming.get((row.task, row.goal, tuple(sorted(row.joints.items()))), ())}) < found.attempts
+
+
+def write(path: Path, record: Reached, force: bool = False) -> bool:
+    """Write certificates into a registry file; whether it changed.
+
+    Args:
+        force: also where certificates are lost.
+
+    Raises:
+        RegistryError, InvalidOption: see ``certified`` and ``refuse_loss``; the file is left alone.
         UnwritableOutput: it cannot be written.
     """
     before = path.read_bytes()
+    if not force:
+        refuse_loss(manifests.parsed(before, str(path)), record)
     after = certified(before, record, str(path))
     manifests.parsed(after, str(path))
     if after == before:
@@ -92,7 +131,7 @@ def _headed(data: Table, record: Reached | None) -> dict[str, Any]:
         if name != HEAD:
             sections[name] = content
         if name == AFTER and record is not None:
-            sections[HEAD] = {"version": record.oracle, "horizon": HORIZON}
+            sections[HEAD] = {"version": record.oracle, "physics": record.physics, "horizon": HORIZON}
     return sections
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gym_grounding.adapters.libero.versions import installed_versions
+from gym_grounding.errors import InvalidOption
 from gym_grounding.manifest import REACHED, Reach
 from gym_grounding.plan import HORIZON
 from gym_grounding.types import Goal, Task
@@ -19,7 +21,7 @@ from gym_grounding.variants import _reached_file
 from gym_grounding.variants._reached_file import LONGEST, Circumstances, Entry, Key, Outcome, key_of
 
 FILE = Path(__file__).with_name("reached.jsonl")
-MEASUREMENT = 1
+MEASUREMENT = 2
 """Way of measuring; raised whenever the same episodes can get another verdict."""
 ENGINES = ("mujoco", "robosuite")
 
@@ -33,6 +35,20 @@ def installed_physics() -> str:
 def physics(versions: Mapping[str, object]) -> str:
     """The simulator that a registry's ``physics`` names."""
     return ", ".join(f"{name} {versions[name]}" for name in ENGINES if name in versions)
+
+
+def there(path: Path | None) -> Path:
+    """The file to read: the named one, or the shipped, which may be absent.
+
+    Raises:
+        InvalidOption: the named one is absent.
+    """
+    if path is not None and not path.is_file():
+        raise InvalidOption(
+            f"{path}: there is no such record of the oracle's episodes; `gym-grounding variants certify --record` "
+            "makes one"
+        )
+    return path or FILE
 
 
 def installed_oracle() -> str:
@@ -75,6 +91,17 @@ class Reached:
             self._oracle = installed_oracle()
         return self._oracle
 
+    @property
+    def others(self) -> Mapping[str, int]:
+        """Oracle and physics whose outcomes do not count -> number of lines of theirs, or of an older measurement."""
+        ours = (self.oracle, self.physics, MEASUREMENT)
+        under = (entry.under for entry in self._entries.values())
+        return Counter(
+            f"oracle {one.oracle} in {one.physics}, measurement {one.measurement}"
+            for one in under
+            if (one.oracle, one.physics, one.measurement) != ours
+        )
+
     def outcomes(
         self, task: Task, goal: Goal, joints: Mapping[str, float] | None = None, horizon: int = HORIZON
     ) -> Mapping[int, Outcome]:
@@ -100,9 +127,7 @@ class Reached:
     ) -> None:
         """Take in new outcomes, by initial state; ``save`` writes them."""
         key, under = key_of(task.id, goal, joints, horizon), self._circumstances(task)
-        short = {
-            state: Outcome(one.verdict, one.at_end, one.first, one.problem[:LONGEST]) for state, one in outcomes.items()
-        }
+        short = {state: _short(one) for state, one in outcomes.items()}
         self._new.setdefault((key, under), {}).update(short)
         self._entries[key] = _joined(self._entries.get(key), key, under, short)
 
@@ -145,6 +170,10 @@ def in_sum(outcomes: Mapping[int, Outcome], judged: str = "ever") -> Reach | Non
         successes=len(steps),
         median_steps=statistics.median_low(steps) if steps else None,
     )
+
+
+def _short(one: Outcome) -> Outcome:
+    return replace(one, problem=one.problem[:LONGEST], plan=tuple(deed[:LONGEST] for deed in one.plan))
 
 
 def _joined(old: Entry | None, key: Key, under: Circumstances, new: Mapping[int, Outcome]) -> Entry:

@@ -18,13 +18,15 @@ from gym_grounding.variants._evidence_file import JSON, as_json, dumped, replace
 
 LETTERS = dict(zip(VERDICTS, "stvn", strict=True))
 """Verdict -> what stands for it in a line."""
-LONGEST = 160
-"""Characters that are kept of the text that says why the oracle gave up."""
+LONGEST = 1000
+"""Characters that are kept of the text that says why the oracle gave up, and of the words of a deed."""
 _WORDS = {letter: verdict for verdict, letter in LETTERS.items()}
 _FIELDS = (
     *("task", "goal", "joints", "horizon", "bddl", "init", "oracle", "physics", "measurement"),
     *("states", "verdicts", "at_end", "first", "problems"),
 )
+_PLAN = "plan"
+"""Deeds of one start that failed, left out where none is known."""
 _REMEDY = "Delete the line; what it said is measured again by `gym-grounding variants certify`"
 
 
@@ -36,13 +38,15 @@ class Outcome:
         verdict: ``stable``, ``transient``, ``trivial`` or ``not_reached``.
         at_end: whether the goal held after the last step.
         first: control step (from 1) at which it first held; 0 at the start, -1 never.
-        problem: why the oracle gave up; empty where it reached the goal.
+        problem: why the oracle gave up; empty where it is stable or trivial.
+        plan: its deeds in words, where it is not stable or trivial; a file keeps those of the first such start alone.
     """
 
     verdict: str
     at_end: bool
     first: int
     problem: str = ""
+    plan: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,8 @@ def _row(entry: Entry) -> JSON:
     for state, outcome in zip(states, outcomes, strict=True):
         if outcome.problem:
             problems.setdefault(outcome.problem, []).append(state)
+    planned = [state for state in states if entry.outcomes[state].plan]
+    plan = {"state": planned[0], "deeds": list(entry.outcomes[planned[0]].plan)} if planned else None
     return {
         "task": key.task,
         "goal": json.loads(key.goal),
@@ -178,13 +184,16 @@ def _row(entry: Entry) -> JSON:
         "at_end": "".join("1" if one.at_end else "0" for one in outcomes),
         "first": [one.first for one in outcomes],
         "problems": problems,
+        **({_PLAN: plan} if plan else {}),
     }
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
     reasons = {state: text for text, states in row["problems"].items() for state in states}
+    plan = row.get(_PLAN, {})
+    plans = {plan["state"]: tuple(plan["deeds"])} if plan else {}
     outcomes = {
-        state: Outcome(_WORDS[letter], end == "1", first, reasons.get(state, ""))
+        state: Outcome(_WORDS[letter], end == "1", first, reasons.get(state, ""), plans.get(state, ()))
         for state, letter, end, first in zip(row["states"], row["verdicts"], row["at_end"], row["first"], strict=True)
     }
     under = Circumstances(row["bddl"], row["init"], row["oracle"], row["physics"], row["measurement"])
@@ -192,7 +201,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
 
 
 def _problem(row: JSON) -> str:
-    if not isinstance(row, dict) or set(row) != set(_FIELDS):
+    if not isinstance(row, dict) or set(row) - {_PLAN} != set(_FIELDS):
         return f"it is no object with the fields {', '.join(sorted(_FIELDS))}"
     texts = ("task", "bddl", "init", "oracle", "physics", "verdicts", "at_end")
     wrong = [name for name in texts if not isinstance(row[name], str)]
@@ -213,7 +222,16 @@ def _problem(row: JSON) -> str:
     explained = [state for listed in row["problems"].values() for state in (listed if _are_integers(listed) else [-1])]
     if not {*explained} <= {*states} or len({*explained}) != len(explained):
         return "its problems do not belong to its states"
-    return ""
+    return "" if _PLAN not in row else _plan_problem(row[_PLAN], states)
+
+
+def _plan_problem(plan: JSON, states: list[int]) -> str:
+    if not isinstance(plan, dict) or set(plan) != {"state", "deeds"}:
+        return "its plan has a state and deeds"
+    deeds = plan["deeds"]
+    if not isinstance(deeds, list) or not deeds or not all(isinstance(deed, str) for deed in deeds):
+        return "the deeds of its plan are texts, at least one"
+    return "" if type(plan["state"]) is int and plan["state"] in states else "its plan does not belong to its states"
 
 
 def _are_integers(value: JSON) -> bool:

@@ -35,7 +35,7 @@ def standings(manifest: Manifest) -> Table:
         "Variants with a goal of their own. Stable: the goal still held after the hand had let go and drawn back; "
         "transient: it held at some step only; trivial: it came true without a deed, or by a touch; each as most of "
         "the starts show that reached it. Not shown: reached from none of the initial states that were tried, which "
-        "does not prove it impossible.",
+        f"does not prove it impossible. {manifest.certifier}".rstrip(),
         ("suite", "condition", "tier", "goals", *(one.replace("_", " ") for one in STANDINGS)),
         tuple(rows) if measured else (),
     )

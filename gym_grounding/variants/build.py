@@ -17,8 +17,7 @@ from gym_grounding.types import SLOTS, Task
 from gym_grounding.variants import controls
 from gym_grounding.variants._certificates import certified
 from gym_grounding.variants._document import Chosen, document
-from gym_grounding.variants._reached import FILE as REACHED_FILE
-from gym_grounding.variants._reached import Reached
+from gym_grounding.variants._reached import Reached, there
 from gym_grounding.variants.audit import Audit
 from gym_grounding.variants.definitions import load as load_definitions
 from gym_grounding.variants.evidence import FILE, Questions, Recorded
@@ -85,12 +84,12 @@ def build(
         reached: file of the oracle's episodes (see ``certify``), read only; None for the shipped one.
 
     Raises:
-        InvalidOption: options that exclude each other.
+        InvalidOption: options that exclude each other; a file of episodes that is named and absent.
         RegistryError: what was built is not a valid registry; the file is left alone.
         MissingSource, WrongVersion, SimulatorError: LIBERO is missing or cannot be simulated.
         UnwritableOutput: a file cannot be written.
     """
-    target = out or manifest.default_path()
+    target, episodes = out or manifest.default_path(), Reached(there(reached))
     definitions = load_definitions()
     with _evidence_file(evidence, check) as path:
         recorded = Recorded(path, fresh=fresh)
@@ -103,11 +102,15 @@ def build(
         extra = controls.rows(definitions, recorded)
         recorded.save()
     text = document(definitions, chosen, extra, proposing.name, recorded.physics)
-    text = certified(text, Reached(reached or REACHED_FILE), str(target))
+    text = certified(text, episodes, str(target))
     built = manifest.parsed(text, str(target))
     if not check:
         _replace(target, text)
-    summary = f"{len(built.tasks)} tasks, {len(built.variants)} variants, {len(built.absent)} refused or unavailable"
+    shown = sum(manifest.reach(variant) is not None for variant in built.variants.values())
+    summary = (
+        f"{len(built.tasks)} tasks, {len(built.variants)} variants, {len(built.absent)} refused or unavailable, "
+        f"{shown} with what the oracle showed"
+    )
     return BuildReport(text, _differences(text, target) if check else (), summary)
 
 

@@ -7,7 +7,7 @@ start the arm first stands still for a while: what comes true then asks for noth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,10 +19,11 @@ from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
 from gym_grounding.adapters import Anatomy, Scene
 from gym_grounding.errors import InvalidOption, MissingRenderer, MissingSource, WrongVersion
-from gym_grounding.manifest import NOT_SHOWN, REACHED, STANDINGS, Manifest
+from gym_grounding.manifest import NOT_SHOWN, STABLE, STANDINGS, TRIVIAL, Manifest
 from gym_grounding.plan import HORIZON
 from gym_grounding.types import Goal, SceneSettings, Task, Variant
 from gym_grounding.variants import _pool
+from gym_grounding.variants._certificates import Coming
 from gym_grounding.variants._reached import Reached
 from gym_grounding.variants._reached_file import Outcome
 
@@ -89,16 +90,19 @@ def chosen(
 
     Raises:
         UnknownName: no such variant, suite, task, condition or tier.
-        InvalidOption: a named variant, or everything chosen, has no goal to try.
+        InvalidOption: a named variant, or everything chosen, has no goal to try; a named one is left out by a filter,
+            or is named beside ``originals``.
     """
-    found = manifest.select(suite=suite, tasks=tasks, conditions=conditions, tiers=tiers)
-    if tiers is not None:
-        found = tuple(variant for variant in found if variant.tier is not None)
+    filters = {"suite": suite, "tasks": tasks, "conditions": conditions, "tiers": tiers}
+    found = _select(manifest, filters)
+    if ids and originals:
+        raise InvalidOption(f"{', '.join(ids)}: --originals tries the tasks' own goals; give names or --originals")
     if ids:
         named = {manifest.variant(name).id for name in ids}
         aimless = sorted(name for name in named if goal_of(manifest, manifest.variant(name)) is None)
         if aimless:
             raise InvalidOption(f"{', '.join(aimless)}: asks for no goal that could be tried; leave it out")
+        _refuse_left_out(manifest, named, filters)
         return tuple(variant for variant in found if variant.id in named)
     kept = tuple(
         variant for variant in found if (variant.condition == "original" if originals else variant.goal is not None)
@@ -106,6 +110,28 @@ def chosen(
     if not kept:
         raise InvalidOption("nothing that is chosen has a goal to try; choose contrast, swap, reverse or --originals")
     return kept
+
+
+def _select(manifest: Manifest, filters: Mapping[str, Any]) -> tuple[Variant, ...]:
+    found = manifest.select(**filters)
+    return tuple(variant for variant in found if filters.get("tiers") is None or variant.tier is not None)
+
+
+def _refuse_left_out(manifest: Manifest, named: Collection[str], filters: Mapping[str, Any]) -> None:
+    """Named variants that a filter leaves out are a mistake in one of the two.
+
+    Raises:
+        InvalidOption
+    """
+    for name, value in filters.items():
+        if value is None:
+            continue
+        left_out = sorted(set(named) - {variant.id for variant in _select(manifest, {name: value})})
+        if left_out:
+            words = value if isinstance(value, str) else ",".join(value)
+            raise InvalidOption(
+                f"{', '.join(left_out)}: left out by --{name} {words}; leave out the name or the filter"
+            )
 
 
 def goal_of(manifest: Manifest, variant: Variant) -> Goal | None:
@@ -155,13 +181,22 @@ def pending(
     return tuple(starts)
 
 
+def coming(starts: Iterable[Start]) -> Coming:
+    """What is about to be tried, as far as certificates count it."""
+    found: dict[tuple[str, Goal, tuple[tuple[str, float], ...]], set[int]] = {}
+    for start in starts:
+        for goal in start.goals if start.horizon == HORIZON else ():
+            found.setdefault((start.task, goal, start.joints), set()).add(start.init_state)
+    return found
+
+
 def certify(
     manifest: Manifest,
     starts: Iterable[Start],
     record: Reached,
     workers: int = 1,
     measurer: Measurer | None = None,
-) -> Iterator[Tried]:
+) -> Generator[Tried, None, None]:
     """Try goals and record what comes of it, start by start; the record is the same whatever the number of workers.
 
     What could not be finished is yielded with its reason and not recorded: it is tried again the next time.
@@ -288,9 +323,9 @@ def _tried(
         return Tried(start, goal, None, _reason(error))
     if goal in given:
         first = trial.first if trial.first >= 0 else given[goal]
-        return Tried(start, goal, Outcome("trivial", end.held, first))
-    problem = "" if trial.verdict in REACHED else trial.problem
-    return Tried(start, goal, Outcome(trial.verdict, end.held, trial.first, problem))
+        return Tried(start, goal, Outcome(TRIVIAL, end.held, first))
+    why = () if trial.verdict in (STABLE, TRIVIAL) else (trial.problem, tuple(trial.plan))
+    return Tried(start, goal, Outcome(trial.verdict, end.held, trial.first, *why))
 
 
 class _End:

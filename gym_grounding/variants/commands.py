@@ -6,10 +6,11 @@ tried and is not as it should be.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -288,11 +289,12 @@ def smoke(registry: Path | None, suite: str | None, everything: bool, workers: i
 @click.option("--fresh", is_flag=True, help="Try again what is recorded.")
 @click.option("--record", type=click.Path(path_type=Path), help="File of the episodes; default: the shipped.")
 @click.option("--record-only", is_flag=True, help="Leave the registry as it is.")
+@click.option("--force", is_flag=True, help="Write the registry even where rows lose their certificates.")
 def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, record: Path | None, **given: Any) -> None:
     """Let the oracle try the goals of variants, record what it shows and write it into the registry. Takes hours.
 
     IDS names variants; default: all with a goal of their own. Stopped at any moment, the same command goes on. Exit
-    code 1 when an episode could not be finished.
+    code 1 when an episode could not be finished. A run that would cost rows their certificates is refused.
     """
     from gym_grounding.variants import _certificates
     from gym_grounding.variants import certify as trying
@@ -302,22 +304,35 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     states = numbers(init_states, "--init-states")
     listing = {name: listed(given[name]) for name in ("tasks", "conditions", "tiers")}
     rows = trying.chosen(manifest, given["originals"], ids, given["suite"], **listing)
-    if not given["record_only"]:
-        _certificates.certified(Path(manifest.path).read_bytes(), kept, manifest.path)  # refuse now, not after hours
     starts = trying.pending(manifest, rows, states, kept, given["horizon"], given["fresh"])
+    if not given["record_only"]:  # refuse now, not after hours
+        _certificates.certified(Path(manifest.path).read_bytes(), kept, manifest.path)
+        if not given["force"]:
+            _certificates.refuse_loss(manifest, kept, trying.coming(starts))
     todo = sum(len(start.goals) for start in starts)
-    found = trying.certify(manifest, starts, kept, given["workers"])
-    failed = [one for one in shown(found, todo, "episode") if one.outcome is None]
+    trials = trying.certify(manifest, starts, kept, given["workers"])
+    with _continued(kept.path, given["fresh"]), contextlib.closing(trials) as found:
+        failed = [one for one in shown(found, todo, "episode") if one.outcome is None]
     for one in failed:
         click.echo(f"{one.start.task} {one.goal.id}, initial state {one.start.init_state}: {one.message}")
     click.echo(f"{todo} episodes tried, {len(failed)} of them not finished; {record or FILE}")
     for line in trying.summary(manifest, rows, kept, given["horizon"]):
         click.echo(line)
     if not given["record_only"]:
-        changed = _certificates.write(Path(manifest.path), kept)
+        changed = _certificates.write(Path(manifest.path), kept, given["force"])
         click.echo(f"{manifest.path}: {'certificates written' if changed else 'says so already'}")
     if failed:
         click.get_current_context().exit(DIFFERENT)
+
+
+@contextlib.contextmanager
+def _continued(record: Path, fresh: bool) -> Iterator[None]:
+    """Who interrupts is told what goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        how = "the same command without --fresh" if fresh else "the same command"
+        raise KeyboardInterrupt(f"interrupted; what is done stands in {record}, and {how} continues") from None
 
 
 @variants.command("reached")

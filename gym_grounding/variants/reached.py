@@ -6,12 +6,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from gym_grounding import manifest as manifests
 from gym_grounding.manifest import NOT_SHOWN, REACHED, Manifest, Reach
+from gym_grounding.plan import HORIZON
 from gym_grounding.types import Variant
-from gym_grounding.variants._reached import FILE, Reached, in_sum, physics
+from gym_grounding.variants._reached import Reached, in_sum, physics, there
 from gym_grounding.variants._reached_file import Outcome
 from gym_grounding.variants._standings import standings
 from gym_grounding.variants._tables import Table
@@ -49,18 +51,22 @@ STEPS = Aim("LiberoGoal", 200, 120)
 def recorded(manifest: Manifest, path: Path | None = None) -> Reached:
     """A record as the registry took it: of the oracle and the simulator that its head names; None for the shipped.
 
+    A registry without certificates names none: then of the package's own oracle, in the registry's simulator.
+
     Raises:
         RegistryError: the file is malformed.
+        InvalidOption: the named file is absent.
     """
-    version = manifest.oracle.get("version", "")
-    return Reached(path or FILE, oracle=str(version), physics=physics(manifest.physics))
+    if not manifest.oracle:
+        return Reached(there(path), physics=physics(manifest.physics))
+    return Reached(there(path), oracle=str(manifest.oracle["version"]), physics=str(manifest.oracle["physics"]))
 
 
 def tables(manifest: Manifest, record: Reached) -> tuple[Table, ...]:
     """Everything that is known; a table without rows is left out."""
     outcomes = {task.id: record.outcomes(task, task.goal) for task in manifest.tasks.values()}
     found = (
-        _figures(manifest, outcomes),
+        _figures(manifest, outcomes, record),
         _by_suite(manifest, outcomes),
         _by_task(manifest, outcomes),
         standings(manifest),
@@ -69,7 +75,7 @@ def tables(manifest: Manifest, record: Reached) -> tuple[Table, ...]:
     return tuple(table for table in found if table.rows)
 
 
-def _figures(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]]) -> Table:
+def _figures(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]], record: Reached) -> Table:
     rows: list[tuple[object, ...]] = []
     for one in ORIGINALS:
         if one.suite in manifest.suites:
@@ -88,10 +94,17 @@ def _figures(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]]) 
     return Table(
         "Figures",
         "Own goals: canonical tasks, mean over tasks, in brackets successes and episodes. Shown reachable: reached "
-        "from at least one initial state, in brackets variants.",
+        f"from at least one initial state, in brackets variants. {_whose(record)}",
         ("what", "measured", "at least", "aim"),
         tuple(rows),
     )
+
+
+def _whose(record: Reached) -> str:
+    """Which episodes of the record count, and which do not."""
+    others = "; ".join(f"{number} goal(s) of {name}" for name, number in sorted(record.others.items()))
+    own = f"Episodes of oracle {record.oracle} in {record.physics}, at most {HORIZON} control steps."
+    return f"{own} Not counted: {others}." if others else own
 
 
 def _mean(own: Sequence[Mapping[int, Outcome]]) -> str:
@@ -140,10 +153,11 @@ def _by_task(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]]) 
     for task in manifest.tasks.values():
         total = in_sum(outcomes[task.id])
         if total is not None:
-            rows.append((task.id, task.instruction, *_counted(total), _why(outcomes[task.id])))
+            rows.append((task.id, task.instruction, *_counted(total), _why(outcomes[task.id], not total.successes)))
     return Table(
         "Own goals by task",
-        "The same by task. Why not: what the oracle says most often where it does not reach the goal, and how often.",
+        "The same by task. Why not: what the oracle says most often where it does not reach the goal for good, and how "
+        "often; of a goal that it never reaches, also what it tried.",
         ("task", "instruction", *_COUNTED, "why not"),
         tuple(rows),
     )
@@ -160,7 +174,8 @@ def _counted(total: Reach) -> tuple[object, ...]:
 _APART = {
     NOT_SHOWN: (
         "Not shown reachable",
-        "Goals that the oracle reached from none of the initial states that were tried.",
+        "Goals that the oracle reached from none of the initial states that were tried. Why not: what the oracle says "
+        "most often, how often, and all that it tried in one episode.",
     ),
     "transient": ("Transient", "Goals that hold for a moment only, in most of the starts that reached them."),
     "trivial": (
@@ -181,9 +196,21 @@ def _row(manifest: Manifest, record: Reached, variant: Variant, standing: str) -
     if total is None or variant.goal is None or manifests.standing(variant) != standing:
         return
     outcomes = record.outcomes(manifest.tasks[variant.task], variant.goal, variant.joints)
-    yield variant.id, variant.instruction, *_counted(total)[:5], _why(outcomes)
+    yield variant.id, variant.instruction, *_counted(total)[:5], _why(outcomes, standing == NOT_SHOWN)
 
 
-def _why(outcomes: Mapping[int, Outcome]) -> str:
+def _why(outcomes: Mapping[int, Outcome], plan: bool) -> str:
+    """The reasons most often given, whole, each with how often; and the deeds of one episode, if wanted."""
     count = Counter(one.problem for one in outcomes.values() if one.problem)
-    return "; ".join(f"{text} ({number})" for text, number in count.most_common(PROBLEMS))
+    reasons = "; ".join(f"{text} ({number})" for text, number in count.most_common(PROBLEMS))
+    tried = next(((state, one.plan) for state, one in outcomes.items() if one.plan), None) if plan else None
+    if tried is None:
+        return reasons
+    deeds = f"Tried from initial state {tried[0]}: {', then '.join(_counted_up(tried[1]))}"
+    return f"{reasons}. {deeds}" if reasons else deeds
+
+
+def _counted_up(deeds: Sequence[str]) -> Iterator[str]:
+    """Deeds in their order, what was tried several times in a row once."""
+    for deed, times in ((deed, len(list(same))) for deed, same in groupby(deeds)):
+        yield deed if times == 1 else f"{deed} ({times} times)"

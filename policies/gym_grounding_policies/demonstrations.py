@@ -3,7 +3,8 @@
 ``python -m gym_grounding_policies.demonstrations FILE.hdf5 ... --out demonstrations.npz`` and then
 ``gym-grounding probe RUN --observations demonstrations.npz``.
 
-A row of ``obs`` was taken after the action of the same row, so the expert's answer to row t is the action of row t + 1.
+A row of ``obs`` was taken after the action of the same row, so the expert's answer to row t is the action of row t + 1:
+that of ``clean_actions`` where the file keeps what the expert wanted, since ``actions`` then are disturbed.
 Of LIBERO's own files only proprioception and pictures are used: joint velocities and poses of objects are not in them,
 and a policy that needs those cannot be probed with them.
 """
@@ -74,7 +75,8 @@ def _moments(demo: Demonstration, every: int) -> tuple[range, dict[str, NDArray[
     found = {ours: demo.rows(key, index) for key, ours in KEYS.items()}
     found["robot0_eef_quat"] = Rotation.from_rotvec(found["robot0_eef_quat"]).as_quat()
     found |= {ours: demo.rows(key, index) for key, ours in PICTURES.items() if key in demo.keys}
-    return rows, found, demo.rows("actions", index + 1).astype(np.float64)
+    wanted = "clean_actions" if "clean_actions" in demo.keys else "actions"
+    return rows, found, demo.rows(wanted, index + 1).astype(np.float64)
 
 
 def _task_of(path: Path, manifest: Manifest) -> Task:

@@ -30,6 +30,17 @@ def changed(name, change, group="demo_1"):
     return spoil
 
 
+def as_type(name, kind, group="demo_1"):
+    """Keep a dataset as another number type."""
+
+    def spoil(data):
+        rows = data[group][name][()].astype(kind)
+        del data[group][name]
+        data[group][name] = rows
+
+    return spoil
+
+
 def bent(rows):
     rows[2, 1] += 0.1
     return rows
@@ -81,7 +92,32 @@ def test_a_sound_file_has_no_problems(sound, tmp_path):
                 data["demo_1"].__delitem__("observations"),
                 data["demo_1"].create_dataset("observations", (), "f8"),
             ),
-            [],
+            ["demo_1: observations is no group of datasets"],
+        ),
+        (as_type("actions", "f4"), ["demo_1: actions has type float32, expected float64"]),
+        (as_type("obs/ee_pos", "f4"), ["demo_1: obs/ee_pos has type float32, expected float64"]),
+        (as_type("dones", "i8"), ["demo_1: dones has type int64, expected uint8"]),
+        (attribute("start_state", np.full(16, np.nan)), ["attribute 'start_state' holds NaN, an infinity or no num"]),
+        (attribute("seed", 2**32), ["demo_1: attribute 'seed' is 4294967296.0, expected 0 to 4294967295"]),
+        (attribute("seed", "one"), ["demo_1: attribute 'seed' holds NaN, an infinity or no numbers"]),
+        (attribute("settle_steps", -1), ["demo_1: attribute 'settle_steps' is -1.0, expected 0 to 1000"]),
+        (attribute("num_samples", [7, 7]), ["demo_1: attribute 'num_samples' is [7. 7.], actions has 7 rows"]),
+        (
+            drop("demo_1/observations/cup_1_pos"),
+            ["demo_1: has no observations/cup_1_pos, which other demonstrations of the file have"],
+        ),
+        (
+            drop("demo_1/observations"),
+            ["demo_1: has no observations/cup_1_pos, observations/robot0_eef_pos, observations/robot0_eef_quat, obs"],
+        ),
+        (drop("demo_1/clean_actions"), ["demo_1: has no clean_actions, which other demonstrations of the file have"]),
+        (
+            put("demo_1/observations/cup_1_pos", np.zeros((8, 2))),
+            ["cup_1_pos has rows of shape (2,), float64; others have (3,), float64"],
+        ),
+        (
+            as_type("observations/cup_1_pos", "f4"),
+            ["cup_1_pos has rows of shape (3,), float32; others have (3,), float64"],
         ),
         (put("demo_1/observations/cup_1_pos", np.zeros((1, 3))), ["cup_1_pos has 1 rows, actions has "]),
     ],
@@ -134,10 +170,37 @@ def test_pictures_of_one_camera_alone_are_noticed(tmp_path):
     assert line.endswith("demo_0: has the pictures of one camera, not of both")
 
 
+def test_wide_pictures_are_noticed(tmp_path):
+    import h5py
+
+    path = make(fake_arm.order(tmp_path, per_task=1, pictures=True))[0].path
+    with h5py.File(path, "r+") as file:
+        as_type("obs/agentview_rgb", "u2", "demo_0")(file["data"])
+    (line,) = problems(path)
+    assert line.endswith("demo_0: obs/agentview_rgb has type uint16, expected uint8")
+
+
+def test_a_file_as_libero_writes_it_is_sound(spoiled):
+    """Its types and shapes are those of LIBERO's recorder, and nothing that is added here is in it."""
+
+    def foreign(data):
+        for name in ("tag", "task", "instruction", "made"):
+            del data.attrs[name]
+        for demo in data.values():
+            del demo["observations"], demo["clean_actions"]
+            for name in set(demo.attrs) - {"num_samples", "model_file", "init_state"}:
+                del demo.attrs[name]
+            for name in ("agentview_rgb", "eye_in_hand_rgb"):
+                demo[f"obs/{name}"] = np.zeros((len(demo["actions"]), 128, 128, 3), np.uint8)
+
+    assert problems(spoiled(foreign)) == []
+
+
 def test_files_that_are_none_are_one_problem(tmp_path):
     (tmp_path / "text.hdf5").write_text("hello")
     (line,) = problems(tmp_path / "text.hdf5")
-    assert line.startswith(f"{tmp_path / 'text.hdf5'}: no readable HDF5 file")
+    assert line == f"{tmp_path / 'text.hdf5'}: no readable HDF5 file; it is damaged, half-written or something else"
+    assert problems(tmp_path) == [f"{tmp_path}: is a folder; name the files in it"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"noise": "full"}, {"starts": "stored", "noise": "mild"}])

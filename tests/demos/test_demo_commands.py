@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from demos import fake_arm
-from demos.test_demo_read import drop
+from demos.test_demo_read import attribute, drop
 
 from gym_grounding import manifest as manifests
 from gym_grounding.cli import main
-from gym_grounding.demos import commands, layout, settings
-from gym_grounding.demos.estimate import estimate
+from gym_grounding.demos import STARTS, commands, layout, settings
+from gym_grounding.demos.estimate import estimate, size_words
 from gym_grounding.demos.make import make
 from gym_grounding.demos.settings import Settings
 from gym_grounding.demos.show import show
@@ -39,9 +39,11 @@ def test_make_says_what_it_takes_and_what_was_made(command, tmp_path):
     said = command(*words)
     assert "6 demonstrations of 2 tasks into" in said
     assert re.search(r": about \d+ s and \d MB if all is to be made", said)
-    line = r"_demo.hdf5: Mini-T0, 3 demonstrations \(5 attempts\), \d to \d rows, median \d, \d\.\d MB"
+    line = r"_demo.hdf5: Mini-T0, 3 demonstrations \(5 attempts\), \d to \d rows, median \d, \d+ kB"
     assert re.search(line, said), said
     assert (tmp_path / "out" / "mini" / "put_the_cup_on_the_mat_demo.hdf5").is_file()
+    said = command("make", "--suite", "Mini", "--tasks", "0", "--per-task", 1, "--out", tmp_path / "one")
+    assert re.search(r"^1 demonstration of 1 task into .*: about \d+ s and \d{3} kB if all is to be made", said), said
     assert "Mini-T3, 3 demonstrations (there already)" in command(*words)
     refused = command(*words, "--seed", 4, code=2)
     assert "is there already, made with other settings (seed 0, now 4)" in refused
@@ -64,7 +66,10 @@ def test_make_gives_its_options_on(command, tmp_path):
         (("--suite", "Mimi"), "No suite 'Mimi'"),
         (("--suite", "Mini", "--tasks", "0,9"), "--tasks: No task '9'"),
         (("--suite", "Mini", "--tasks", ","), "name at least one"),
-        (("--suite", "Mini", "--per-task", "0"), "at least 1"),
+        (("--suite", "Mini", "--per-task", "0"), "Invalid value for '--per-task': 0"),
+        (("--suite", "Mini", "--per-task", "-1"), "Invalid value for '--per-task': -1"),
+        (("--suite", "Mini", "--horizon", "0"), "Invalid value for '--horizon': 0"),
+        (("--suite", "Mini", "--attempts", "-4"), "Invalid value for '--attempts': -4"),
         (("--suite", "Mini", "--per-task", "5", "--attempts", "2"), "no fewer attempts"),
         (("--suite", "Mini", "--workers", "0"), "workers"),
         (("--suite", "Mini", "--noise", "loud"), "loud"),
@@ -75,10 +80,18 @@ def test_make_refuses_what_it_cannot_do(command, tmp_path, words, message):
     assert not (tmp_path / "out").exists()
 
 
+def test_tasks_of_another_suite_are_refused(tmp_path):
+    words = ["make", "--suite", "LiberoGoal", "--tasks", "1,LiberoSpatial-T1", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, ["demos", *words])
+    assert done.exit_code == 2
+    assert "--tasks: No task 'LiberoSpatial-T1'" in done.output
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_small_disk_is_told_before_the_start(command, tmp_path, monkeypatch):
     monkeypatch.setattr(commands.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 1000}))
     words = ("make", "--suite", "Mini", "--tasks", "0", "--per-task", 1, "--out", tmp_path / "new" / "out")
-    assert f"warning: {tmp_path} has 0 MB free, which may be too little" in command(*words)
+    assert f"warning: {tmp_path} has 1 kB free, which may be too little" in command(*words)
 
 
 def test_estimates_grow_with_what_is_asked_for_and_shrink_with_processes(arm_folder, arm):
@@ -93,6 +106,7 @@ def test_estimates_grow_with_what_is_asked_for_and_shrink_with_processes(arm_fol
     assert drawn.seconds > 3 * few.seconds
     assert re.fullmatch(r"about \d0 s and \d MB", few.words)
     assert re.fullmatch(r"about \d+ minutes and \d,\d{3} MB", of(1000, True).words)
+    assert [size_words(size) for size in (1, 999_999, 1_000_000, 12_400_000)] == ["1 kB", "1000 kB", "1 MB", "12 MB"]
 
 
 def test_check_tells_what_it_found_and_every_file_is_looked_at(command, sound, spoiled, tmp_path):
@@ -111,6 +125,60 @@ def test_check_tells_what_it_found_and_every_file_is_looked_at(command, sound, s
     assert "2 of 3 files have problems" in said
 
 
+def test_check_goes_on_after_files_of_other_tasks(command, sound, spoiled, tmp_path):
+    other = make(fake_arm.order(tmp_path, "other", ("Mini-T1",), per_task=1))[0].path
+    foreign = spoiled(lambda data: data.attrs.update({"problem_info": '{"language_instruction": "sing"}'}))
+    said = command("check", foreign, other, sound, "--task", "Mini-T0", code=2)
+    assert f"{foreign}: demonstrates 'sing', not Mini-T0" in said
+    assert f"{other}: demonstrates " in said
+    assert f"{sound}: Mini-T0, 4 demonstrations, no problems; 4 played again" in said
+    assert "2 of 3 files have problems" in said
+    said = command("check", foreign, tmp_path, sound, code=2)
+    assert f"{foreign}: its instruction 'sing' is that of no task" in said
+    assert f"{tmp_path}: is a folder; name the files in it" in said
+    assert "0x" not in said
+    assert "4 played again" in said
+    assert "No task 'Mini-T9'" in command("check", sound, "--task", "Mini-T9", code=2)
+
+
+def test_what_cannot_be_played_again_is_a_problem(command, spoiled):
+    said = command("check", spoiled(attribute("start_state", np.full(16, np.nan))), code=2)
+    assert "demo_1: attribute 'start_state' holds NaN" in said
+    assert "no problems" not in said
+    said = command("check", spoiled(attribute("model_file", "<no")), code=2)
+    assert "demo_1: model_file: the model is no XML" in said
+    assert "4 demonstrations, 1 problem; 3 played again" in said
+    assert "1 of 1 file has problems" in said
+
+
+def test_a_stopped_make_says_that_the_same_command_continues(command, tmp_path, monkeypatch):
+    from gym_grounding.demos import worker
+
+    def stopped(job):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "attempt", stopped)
+    words = ("make", "--suite", "Mini", "--tasks", "0", "--per-task", 1, "--out", tmp_path)
+    assert "interrupted; what is finished is kept, and the same command continues" in command(*words, code=130)
+
+
+def test_minari_names_what_it_leaves_out_and_exports_the_rest(command, sound, tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    folder, out = tmp_path / "files", tmp_path / "datasets"
+    folder.mkdir()
+    (folder / "a_demo.hdf5").write_text("hello")
+    (folder / "b_demo.hdf5").write_bytes(sound.read_bytes())
+    said = command("minari", folder, "--out", out, code=2)
+    assert f"{out}: gym-grounding/Mini-T0-v0, 4 episodes, 33 steps" in said
+    assert f"{folder / 'a_demo.hdf5'}: no readable HDF5 file" in said
+    assert "1 of 2 files left out" in said
+    told = command("minari", folder / "b_demo.hdf5", "--out", tmp_path / "more", "--task", "Mini-T0")
+    assert "gym-grounding/Mini-T0-v0, 4 episodes" in told
+    said = command("minari", folder / "b_demo.hdf5", "--out", tmp_path / "third", "--task", "Mini-T1", code=2)
+    assert "not Mini-T1" in said
+    assert not (tmp_path / "third").exists()
+
+
 def test_check_tells_a_replay_that_is_not_as_it_should_be(command, spoiled):
     def other_way(data):
         data["demo_1/actions"][:3, 0] *= -1.0
@@ -125,11 +193,6 @@ def test_check_tells_a_replay_that_is_not_as_it_should_be(command, spoiled):
         data["demo_2/actions"][-1, 0] = -1.0
 
     assert "demo_2: played again, its states differ" in command("check", spoiled(short), code=commands.DIFFERENT)
-
-    def broken(data):
-        data["demo_3"].attrs["model_file"] = "<no"
-
-    assert "demo_3: model_file: the model is no XML" in command("check", spoiled(broken), code=commands.DIFFERENT)
 
 
 def test_a_demonstration_that_does_not_reach_its_goal_is_told(command, tmp_path):
@@ -192,10 +255,17 @@ def test_show_goes_by_the_states_and_the_camera(sound, arm, tmp_path):
 
 
 def test_names_in_help_are_those_of_the_settings():
-    assert set(settings.NOISE) == {"none", "mild", "full"}
-    assert Settings().noise == "none"
-    assert Settings().starts == "random"
-    assert layout.SIZE == 128
+    said = " ".join(CliRunner().invoke(main, ["demos", "make", "--help"], terminal_width=200).output.split())
+    plain = Settings()
+    assert f"--noise [{'|'.join(settings.NOISE)}]" in said
+    assert f"[default: {plain.noise}]" in said.partition("--noise")[2].partition("--starts")[0]
+    assert f"--starts [{'|'.join(STARTS)}]" in said
+    starts = said.partition("--starts")[2].partition("--seed")[0]
+    assert f"[default: {plain.starts}]" in starts
+    assert all(f"{name}: " in starts for name in STARTS)
+    assert f"[default: {plain.seed};" in said.partition("--seed")[2].partition("--horizon")[0]
+    assert f"[default: {plain.horizon};" in said.partition("--horizon")[2].partition("--attempts")[0]
+    assert f"{layout.SIZE} x {layout.SIZE}" in said
 
 
 @pytest.mark.parametrize("module", ["gym_grounding", "gym_grounding.cli", "gym_grounding.demos.settings"])

@@ -198,14 +198,56 @@ def test_a_damaged_part_is_named(tmp_path):
     order = fake_arm.order(tmp_path)
     _stop_after(order, 3)
     part = parts_of(order).kept(next(number for number, kept in parts_of(order).attempts().items() if kept))
-    part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(InvalidDemonstration, match=f"{part.name}: no readable HDF5 file .* remove it"):
+    whole_part = part.read_bytes()
+    part.write_bytes(whole_part[:100])
+    with pytest.raises(InvalidDemonstration, match=rf"{part.name}: no readable HDF5 file.* Remove .*{part.name}"):
         make(order)
+    for damage, message in (
+        (lambda file: file.pop("data"), "no group 'data'"),
+        (lambda file: file["data/demo_0"].attrs.pop("num_samples"), "attribute 'num_samples' is not its number of"),
+        (lambda file: file["data/demo_0"].attrs.update({"num_samples": [1, 2]}), "attribute 'num_samples' is not its"),
+        (lambda file: file["data"].pop("demo_0"), "no demonstration 'demo_0'"),
+        (lambda file: file["data/demo_0"].pop("actions"), "no dataset 'actions'"),
+        (lambda file: file["data/demo_0/states"].__setitem__(0, np.nan), "states holds NaN"),
+        (lambda file: file["data/demo_0/observations/cup_1_pos"].__setitem__(0, np.nan), "cup_1_pos holds NaN"),
+    ):
+        part.write_bytes(whole_part)
+        with h5py.File(part, "r+") as file:
+            damage(file)
+        with pytest.raises(InvalidDemonstration, match=rf"{part.name}: .*{message}.*\. Remove .*{part.name}, and give"):
+            make(order)
+        assert not [name for name in contents(order.out) if name.endswith(".part")]
     part.unlink()
     whole = fake_arm.order(tmp_path, "whole")
     make(order)
     make(whole)
     assert contents(order.out) == contents(whole.out)
+
+
+@pytest.mark.parametrize("content", [b'{"ta', b"", b"[]", None])
+def test_a_damaged_note_of_the_settings_is_named(tmp_path, content):
+    order = fake_arm.order(tmp_path)
+    _stop_after(order, 2)
+    note = parts_of(order).folder / "settings.json"
+    note.unlink() if content is None else note.write_bytes(content)
+    with pytest.raises(InvalidDemonstration, match=rf"{note}: is missing or damaged, .*--force"):
+        make(order)
+    assert len(parts_of(order).attempts()) == 3
+    assert len(make(order, force=True)[0].lengths) == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]"])
+def test_a_damaged_note_of_a_failed_attempt_is_named(tmp_path, content):
+    order = fake_arm.order(tmp_path, per_task=6, attempts=8)
+    with pytest.raises(NoPlan, match="3 x the cup is out of reach"):
+        make(order)
+    note = parts_of(order).failed(next(number for number, kept in parts_of(order).attempts().items() if not kept))
+    note.write_bytes(content)
+    with pytest.raises(NoPlan, match=rf"2 x the cup is out of reach; 1 x {note} is damaged, remove it"):
+        make(order)
+    note.unlink()
+    with pytest.raises(NoPlan, match="3 x the cup is out of reach"):
+        make(order)
 
 
 def _stop_after(order, count):
@@ -258,6 +300,69 @@ def test_with_force_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     made = make(changed, force=True)[0]
     assert made.attempts > 0
     assert path.read_bytes() != before
+
+
+def test_a_stopped_order_with_force_is_continued(tmp_path):
+    make(fake_arm.order(tmp_path, tasks=TWO))
+    order = fake_arm.order(tmp_path, tasks=TWO, seed=9)
+
+    def until_the_second(task, kept):
+        if task == TWO[1]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(order, force=True, told=until_the_second)
+    with pytest.raises(UnwritableOutput, match=r"made with other settings \(seed 0, now 9\)"):
+        make(order)
+    told = []
+    made = make(order, force=True, told=lambda task, kept: told.append(task))
+    assert set(told) == {TWO[1]}
+    assert [one.attempts > 0 for one in made] == [False, True]
+    whole = fake_arm.order(tmp_path, "whole", TWO, seed=9)
+    make(whole)
+    assert contents(order.out) == contents(whole.out)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda data: data.pop("demo_1"),
+            r"it holds 3 demonstrations \(demo_0, demo_2, demo_3\), not demo_0 to demo_3",
+        ),
+        (lambda data: data.copy("demo_1", "demo_4"), r"it holds 5 demonstrations \(demo_0, .*\), not demo_0 to demo_3"),
+        (lambda data: data.attrs.update({"num_demos": 3}), "its attribute num_demos is 3, not 4"),
+        (lambda data: data.attrs.update({"total": 3}), "its attribute total is 3, not "),
+        (
+            lambda data: data["demo_2"].attrs.update({"num_samples": 3}),
+            r"demo_2 has \d+ rows, its attribute num_samples says",
+        ),
+        (lambda data: data["demo_2"].pop("actions"), "demo_2: no dataset 'actions'"),
+    ],
+)
+def test_a_file_that_was_altered_is_refused_and_made_anew_with_force(tmp_path, change, message):
+    order = fake_arm.order(tmp_path)
+    path = make(order)[0].path
+    whole = path.read_bytes()
+    with h5py.File(path, "r+") as file:
+        change(file["data"])
+    altered = path.read_bytes()
+    with pytest.raises(UnwritableOutput, match=f"is there already, .*{message}.*--force"):
+        make(order)
+    assert path.read_bytes() == altered
+    assert make(order, force=True)[0].attempts > 0
+    assert path.read_bytes() == whole
+
+
+def test_with_force_a_file_with_problems_is_made_anew_and_a_sound_one_stays(tmp_path):
+    order = fake_arm.order(tmp_path)
+    path = make(order)[0].path
+    whole = path.read_bytes()
+    assert make(order, force=True)[0].attempts == 0
+    with h5py.File(path, "r+") as file:
+        file["data/demo_1/actions"][0, 0] = np.nan
+    assert make(order, force=True)[0].attempts > 0
+    assert path.read_bytes() == whole
 
 
 def _stopping(task, kept):
@@ -342,15 +447,15 @@ def test_scenes_without_the_layout_are_refused(tmp_path, toy_registry):
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"per_task": 0}, InvalidOption, "at least 1"),
+        ({"per_task": 0}, InvalidOption, "^0 demonstrations per task; ask for at least 1$"),
         ({"per_task": 5, "attempts": 4}, InvalidOption, "no fewer attempts than demonstrations"),
         ({"tasks": ()}, InvalidOption, "name at least one"),
         ({"tasks": ("Mini-T0", "Mini-T0")}, InvalidOption, "each once"),
         ({"tasks": ("Mini-T9",)}, UnknownName, "No task 'Mini-T9'"),
         ({"noise": "loud"}, UnknownName, "No noise 'loud'"),
         ({"starts": "best"}, UnknownName, "No starts 'best'"),
-        ({"horizon": 0}, InvalidOption, "horizon 0 at least 1"),
-        ({"seed": -1}, InvalidOption, "seed -1 must be at least 0"),
+        ({"horizon": 0}, InvalidOption, "horizon is 0; give control steps from 1 on"),
+        ({"seed": -1}, InvalidOption, "seed is -1; give 0 or more"),
         ({"player": "demos.fake_arm:NOBODY"}, UnknownName, "No player 'demos.fake_arm:NOBODY'"),
     ],
 )

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from demos import fake_arm
-from demos.test_demo_read import drop
+from demos.test_demo_read import drop, put
 
 from gym_grounding.demos.make import make
 from gym_grounding.demos.minari_export import dataset_id, export
@@ -68,6 +68,49 @@ def test_files_of_others_lose_their_first_action(spoiled, arm, tmp_path, monkeyp
         demo = file.demonstration("demo_0")
         assert np.array_equal(episode.actions, demo.rows("actions")[1:])
         assert np.array_equal(episode.observations["joint_states"], demo.rows("obs/joint_states"))
+
+
+@pytest.mark.parametrize("pictures", [False, True])
+def test_what_the_demonstrator_wanted_is_kept_beside_what_was_executed(tmp_path, arm, monkeypatch, pictures):
+    path = make(fake_arm.order(tmp_path, per_task=1, noise="full", pictures=pictures))[0].path
+    (exported,) = export([path], tmp_path / "datasets", arm)
+    episode = loaded(tmp_path / "datasets", exported.id, monkeypatch)[0]
+    with opened(path) as file:
+        demo, first = file.demonstration("demo_0"), int(pictures)
+        assert np.array_equal(episode.infos["clean_actions"], demo.rows("clean_actions")[first:])
+        assert np.array_equal(episode.actions, demo.rows("actions")[first:])
+        assert not np.array_equal(episode.actions, episode.infos["clean_actions"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop("demo_0/observations/cup_1_pos"), "demo_0: has no observations/cup_1_pos, which other"),
+        (drop("demo_2/observations/cup_1_pos"), "demo_2: has no observations/cup_1_pos, which other"),
+        (drop("demo_2/observations"), "demo_2: has no observations/cup_1_pos, observations/rob"),
+        (put("demo_0/observations/cup_1_pos", np.zeros((10, 2))), r"demo_0: observations/cup_1_pos has rows of shape"),
+        (drop("demo_1/clean_actions"), "demo_1: has no clean_actions, which other"),
+    ],
+)
+def test_demonstrations_that_fit_no_common_space_are_refused(spoiled, arm, tmp_path, change, message):
+    path = spoiled(change)
+    with pytest.raises(InvalidDemonstration, match=message) as caught:
+        list(export([path], tmp_path / "datasets", arm))
+    assert str(path) in str(caught.value)
+    assert not list((tmp_path / "datasets").rglob("*.hdf5"))
+
+
+def test_a_file_that_cannot_be_exported_does_not_block_the_others(sound, spoiled, arm, tmp_path):
+    told, broken = [], spoiled(lambda data: data.attrs.update({"problem_info": '{"language_instruction": "sing"}'}))
+    (exported,) = export([broken, sound], tmp_path / "datasets", arm, refused=told.append)
+    assert exported.id == "gym-grounding/Mini-T0-v0"
+    assert [str(error).partition(": ")[0] for error in told] == [str(broken)]
+    broken = spoiled(drop("demo_2/actions"))
+    other = make(fake_arm.order(tmp_path, "other", ("Mini-T1",), per_task=1))[0].path
+    told.clear()
+    (exported,) = export([broken, other], tmp_path / "more", arm, refused=told.append)
+    assert exported.id == "gym-grounding/Mini-T1-v0"
+    assert "demo_2: no dataset 'actions'" in str(told[0])
 
 
 def test_nothing_is_overwritten_and_nothing_is_left_half_done(sound, spoiled, arm, tmp_path, monkeypatch):

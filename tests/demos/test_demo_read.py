@@ -103,6 +103,7 @@ def attribute(name, value, group="demo_1"):
         (put("demo_1/actions", np.full((9, 7), b"x")), "demo_1: actions has type"),
         (put("demo_1/states", np.full((2, 16), np.inf)), r"states has 2 rows, actions has \d+$"),
         (put("demo_1/observations/cup_1_pos", np.zeros((2, 3))), r"cup_1_pos has 2 rows, actions has \d+; expected"),
+        (put("demo_1/observations", 1), "demo_1: observations is no group of datasets"),
         (put("demo_1/observations/cup_1_pos", 1), "demo_1: no dataset 'cup_1_pos' in observations"),
         (put("demo_1/rewards", np.zeros(3, "M8[s]").astype("V8")), "rewards has type"),
         (put("demo_1", np.zeros(3)), "no demonstration 'demo_1'"),
@@ -168,7 +169,7 @@ def test_links_to_other_files_are_not_followed(spoiled, sound):
 def test_files_that_are_none_are_refused(tmp_path):
     with pytest.raises(InvalidDemonstration, match="no such file"):
         everything(tmp_path / "none.hdf5")
-    with pytest.raises(InvalidDemonstration, match="no readable HDF5 file"):
+    with pytest.raises(InvalidDemonstration, match="is a folder; name the files in it"):
         everything(tmp_path)
     (tmp_path / "text.hdf5").write_text("hello")
     (tmp_path / "empty.hdf5").write_bytes(b"")

@@ -50,6 +50,16 @@ def test_a_row_is_answered_by_the_next_action(tmp_path, task):
     assert stored.observations["agentview_image"].shape == (9, 4, 4, 3)
 
 
+def test_the_experts_answer_is_what_it_wanted_not_what_noise_made_of_it(tmp_path, task):
+    def disturbed(demo):
+        demo["clean_actions"] = demo["actions"][()] + 0.5
+
+    path = write(tmp_path / "a.hdf5", task.source_instruction, disturbed)
+    stored = demonstrations.read_demonstrations(path, task, every=5)
+    assert stored.names[3] == f"{TASK}/demo_2/0"
+    assert stored.expert_actions[:, 0] == pytest.approx([0.001, 0.006, 0.011, 0.701, 0.706, 0.711, 0.101, 0.106, 0.111])
+
+
 def test_demonstrations_come_by_number_not_by_text(tmp_path, task):
     stored = demonstrations.read_demonstrations(write(tmp_path / "a.hdf5", task.source_instruction), task, every=50)
     assert [name.split("/")[1] for name in stored.names] == ["demo_0", "demo_2", "demo_10"]

@@ -26,10 +26,12 @@ BOOK = manifest.parsed(BARE, "registry.yaml")
 LIFT, LEFT, TARGET, SWAP = "ContrastAction1", "ContrastRelation1", "ContrastTarget1", "Swap1"
 PHYSICS = "mujoco 3.3.2, robosuite 1.4.0"
 STABLE, MOMENT = Outcome("stable", True, 60), Outcome("transient", False, 80)
-MISS, TOUCH = Outcome("not_reached", False, -1, "no grasp"), Outcome("trivial", True, 3)
+MISS = Outcome("not_reached", False, -1, "no grasp", ("open it", "put it there", "put it there"))
+TOUCH = Outcome("trivial", True, 3)
 CERTIFICATE = f"{variant_at('T0-ContrastTarget1')}.certificate"
 COUNTS = {"attempts": 3, "successes": 2, "stable": 1, "transient": 1, "trivial": 0, "median_steps": 60}
 COUNTS = {**COUNTS, "verdict": "transient"}
+HEAD = {"version": "1", "physics": PHYSICS, "horizon": 600}
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_the_rows_say_what_the_record_says(record):
     raw = certified(BARE, record)
     assert raw.startswith(b"# A small registry.\n#\n# With a comment.\nformat: 1\n")
     known = parsed_bytes(raw)
-    assert known.oracle == {"version": "7", "horizon": HORIZON}
+    assert known.oracle == {"version": "7", "physics": PHYSICS, "horizon": HORIZON}
     assert manifest.reach(known.variant(f"Mini-T0-{SWAP}")) == Reach(4, 2, 1, 0, 3, 60)
     assert manifest.reach(known.variant(f"Mini-T0-{LEFT}")) == Reach(2, 0, 0, 0, 0)
     rows = {name.removeprefix("Mini-"): row for name, row in known.variants.items()}
@@ -132,7 +134,7 @@ def test_the_shipped_registry_can_be_certified_anew(tmp_path):
 def test_originals_alone_name_the_oracle_and_certify_nothing(record):
     tried(record, "Mini-T0-Original", STABLE)
     known = parsed_bytes(certified(BARE, record))
-    assert known.oracle["version"] == "7"
+    assert (known.oracle["version"], known.oracle["physics"]) == ("7", PHYSICS)
     assert all(manifest.reach(row) is None for row in known.variants.values())
 
 
@@ -153,6 +155,71 @@ def test_a_file_written_by_hand_is_left_alone(record, tmp_path):
     assert path.read_bytes() == certified(BARE, record)
 
 
+def by(folder, oracle="7", physics=PHYSICS, name="other.jsonl"):
+    return Reached(folder / name, oracle=oracle, physics=physics)
+
+
+@pytest.fixture
+def certain(record, tmp_path):
+    """A registry with certificates of two starts for three rows."""
+    path = tmp_path / "own.yaml"
+    for name in (TARGET, LEFT):
+        tried(record, f"Mini-T0-{name}", STABLE, MISS)
+    path.write_bytes(certified(BARE, record))
+    assert sum(manifest.reach(row) is not None for row in manifest.load(path).variants.values()) == 3
+    return path
+
+
+OLD = "mujoco 2.3.7, robosuite 1.4.0"
+
+
+@pytest.mark.parametrize(
+    ("other", "ours"),
+    [({}, f"oracle 7 in {PHYSICS}"), ({"oracle": "8"}, "oracle 8 in"), ({"physics": OLD}, f"oracle 7 in {OLD}")],
+)
+def test_certificates_are_not_lost_without_being_asked_for(certain, tmp_path, other, ours):
+    before, another = certain.read_bytes(), by(tmp_path, **other)
+    tried(another, f"Mini-T0-{TARGET}", STABLE, STABLE)
+    message = (
+        rf"own\.yaml: 1 of 3 rows with certificates \(oracle 7 in {PHYSICS}\) would lose them.*"
+        rf"the first is Mini-T0-{LEFT}.*{ours}.*--record-only.*--force"
+    )
+    with pytest.raises(InvalidOption, match=message):
+        _certificates.write(certain, another)
+    assert certain.read_bytes() == before
+    assert _certificates.write(certain, another, force=True)
+    known = manifest.load(certain)
+    assert manifest.reach(known.variant(f"Mini-T0-{LEFT}")) is None
+    assert known.oracle["physics"] == another.physics
+
+
+def test_fewer_starts_are_a_loss_and_more_are_none(certain, tmp_path):
+    fewer, more = by(tmp_path, "8"), by(tmp_path, "9", name="more.jsonl")
+    for name in (TARGET, LEFT):
+        tried(fewer, f"Mini-T0-{name}", STABLE)
+        tried(more, f"Mini-T0-{name}", STABLE, STABLE, MISS)
+    with pytest.raises(InvalidOption, match=r"3 of 3 rows .* from fewer initial states"):
+        _certificates.write(certain, fewer)
+    assert _certificates.write(certain, more)
+    assert manifest.load(certain).oracle["version"] == "9"
+
+
+def test_what_is_about_to_be_tried_is_not_lost(certain, tmp_path):
+    known, nothing = manifest.load(certain), by(tmp_path)
+
+    def refuse(states, **more):
+        _certificates.refuse_loss(known, nothing, certify.coming(certify.pending(known, rows, states, nothing, **more)))
+
+    rows = certify.chosen(known, conditions=["contrast"])
+    refuse([0, 2])
+    for states, more in (([0], {}), ([0, 1], {"horizon": HORIZON + 1})):
+        with pytest.raises(InvalidOption, match="3 of 3 rows"):
+            refuse(states, **more)
+    rows = certify.chosen(known, ids=[f"Mini-T0-{TARGET}"])
+    with pytest.raises(InvalidOption, match="1 of 3 rows"):
+        refuse([0, 1])
+
+
 def test_a_registry_that_cannot_be_written_stays(record, tmp_path, monkeypatch):
     path = tmp_path / "own.yaml"
     path.write_bytes(BARE)
@@ -169,7 +236,7 @@ def test_a_registry_that_cannot_be_written_stays(record, tmp_path, monkeypatch):
 
 def with_counts(**changes):
     data = mini()
-    data["oracle"] = {"version": "1", "horizon": 600}
+    data["oracle"] = dict(HEAD)
     put(data, f"{CERTIFICATE}.reachable", "shown")
     counts = {**COUNTS, **changes}
     put(data, f"{CERTIFICATE}.oracle", {name: value for name, value in counts.items() if value is not ...})
@@ -182,7 +249,7 @@ def test_a_certificate_is_read():
     assert manifest.reach(row) == Reach(3, 1, 1, 0, 2, 60)
     assert manifest.standing(row) == "transient"
     assert manifest.reachable(known.variant("Mini-T0-ContrastRelation1")) is None
-    assert known.oracle == {"version": "1", "horizon": 600}
+    assert known.oracle == HEAD
 
 
 @pytest.mark.parametrize(
@@ -227,15 +294,16 @@ def test_the_head_says_which_oracle():
     data = with_counts()
     del data["oracle"]
     assert any("does not say which oracle; add 'oracle' to its head" in line for line in refusals(data))
-    data["oracle"] = {"version": "1"}
-    assert any("oracle.horizon: is missing" in line for line in refusals(data))
-    data["oracle"] = {"version": "1", "horizon": 600, "name": "x"}
+    for name in HEAD:
+        data["oracle"] = {field: value for field, value in HEAD.items() if field != name}
+        assert any(f"oracle.{name}: is missing" in line for line in refusals(data))
+    data["oracle"] = {**HEAD, "name": "x"}
     assert any("no field 'name'" in line for line in refusals(data))
 
 
 def test_rows_with_one_goal_and_start_say_the_same():
     data = controlled()
-    data["oracle"] = {"version": "1", "horizon": 600}
+    data["oracle"] = dict(HEAD)
     swap = variant_at("T0-Swap1")
     put(data, f"{swap}.certificate", {})
     for path in (CERTIFICATE, f"{swap}.certificate"):
@@ -259,7 +327,7 @@ def test_a_contrast_may_have_nothing_but_what_the_oracle_showed():
 @pytest.mark.parametrize("name", ["T0-Original", "T0-Paraphrase1", "T0-CollisionObject1", "T0-Null", "T0-Negated"])
 def test_rows_without_a_goal_have_no_certificate(name):
     data = controlled()
-    data["oracle"] = {"version": "1", "horizon": 600}
+    data["oracle"] = dict(HEAD)
     put(data, f"{variant_at(name)}.certificate", {"reachable": "shown", "oracle": dict(COUNTS)})
     assert any(f"Mini-{name}: certificate" in line for line in refusals(data))
 
@@ -382,11 +450,65 @@ def test_the_figures_are_those_of_the_record(shipped, measured):
     assert "not measured" in figures["strict contrasts shown reachable"]
     task = {row[0]: row[1:] for row in found["Own goals by task"].rows}
     assert task["LiberoGoal-T0"] == ("open the middle drawer of the cabinet", 2, 1, 1, 0, 0, 60, "no grasp (1)")
+    assert f"Episodes of oracle 7 in {PHYSICS}, at most {HORIZON} control steps." in found["Figures"].caption
+    assert "Not counted" not in found["Figures"].caption
+    assert f"Oracle 7 in {PHYSICS}" in found["Goals that the oracle reached"].caption
     assert found["Own goals by suite"].rows == (("LiberoGoal", 1, 2, 1, 1, 0, 0, 60),)
     assert [row[0] for row in found["Not shown reachable"].rows] == NEVER
-    assert found["Not shown reachable"].rows[0][-1] == "no grasp (2)"
+    tried_there = "Tried from initial state 0: open it, then put it there (2 times)"
+    assert found["Not shown reachable"].rows[0][-1] == f"no grasp (2). {tried_there}"
     assert "LiberoGoal-T8-ContrastObject1" in [row[0] for row in found["Transient"].rows]
     assert [row[0] for row in found["Trivial"].rows] == ["LiberoGoal-T0-ContrastAction1"]
+
+
+def test_a_whole_reason_stands_in_the_tables(tmp_path):
+    why, deed = "the gripper does not get there: " + "x" * 300, "put " + "y" * 300
+    record = by(tmp_path)
+    tried(record, f"Mini-T0-{LEFT}", Outcome("not_reached", False, -1, why, (deed,)))
+    record.save()
+    known = parsed_bytes(certified(BARE, record))
+    (row,) = next(one.rows for one in reached.tables(known, reached.recorded(known, record.path)) if "Not" in one.title)
+    assert row[-1] == f"{why} (1). Tried from initial state 0: {deed}"
+
+
+def test_what_held_for_a_moment_only_is_told_with_its_deeds(tmp_path):
+    """Where the oracle finished, and the row wants the goal after the last step."""
+    record = by(tmp_path)
+    tried(record, f"Mini-T0-{LIFT}", Outcome("transient", False, 80, "", ("hold it",)))
+    record.save()
+    known = parsed_bytes(certified(BARE, record))
+    (row,) = next(one.rows for one in reached.tables(known, reached.recorded(known, record.path)) if "Not" in one.title)
+    assert row[-1] == "Tried from initial state 0: hold it"
+
+
+def test_tables_are_of_the_simulator_that_the_certificates_name(tmp_path):
+    """Own goals and contrasts of one record, whatever simulator the rest of the registry was measured with."""
+    record = by(tmp_path, physics=OLD)
+    known = manifest.load()
+    assert known.physics["mujoco"] != "2.3.7"
+    tried(record, "LiberoGoal-T6-ContrastObject1", STABLE, book=known)
+    tried(record, "LiberoGoal-T6-Original", STABLE, book=known)
+    record.save()
+    written = parsed_bytes(certified(manifest.default_path().read_bytes(), record))
+    assert written.oracle["physics"] == OLD
+    newer = by(tmp_path)
+    tried(newer, "LiberoGoal-T7-Original", STABLE, book=known)
+    newer.save()
+    figures = reached.tables(written, reached.recorded(written, record.path))[0]
+    rows = {row[0]: row[1] for row in figures.rows}
+    assert rows["LiberoGoal: own goals reached"].startswith("100.0 % (1 of 1;")
+    assert rows["strict contrasts shown reachable"].startswith("100.0 % (1 of 1;")
+    assert f"Episodes of oracle 7 in {OLD}," in figures.caption
+    assert f"Not counted: 1 goal(s) of oracle 7 in {PHYSICS}, measurement" in figures.caption
+
+
+def test_without_certificates_the_tables_are_of_the_packages_own_oracle(faked, tmp_path):
+    record = by(tmp_path)
+    tried(record, "LiberoGoal-T6-Original", STABLE, book=manifest.load())
+    record.save()
+    bare = parsed_bytes(stripped(manifest.default_path().read_bytes(), tmp_path))
+    rows = {row[0]: row[1] for row in reached.tables(bare, reached.recorded(bare, record.path))[0].rows}
+    assert rows["LiberoGoal: own goals reached"].startswith("100.0 % (1 of 1;")
 
 
 def test_a_task_that_is_never_reached_is_told(measured, shipped):
@@ -403,6 +525,15 @@ def test_the_command_prints_them(shipped, measured):
     assert done.exit_code == 0, done.output
     assert "| LiberoGoal: own goals reached | 50.0 % (1 of 2" in done.stdout
     assert run("reached", "--registry", shipped, "--record", measured.path).exit_code == 0
+
+
+def test_a_named_record_that_is_not_there_is_an_error(tmp_path):
+    done = run("reached", "--record", tmp_path / "none.jsonl")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'none.jsonl'}: there is no such record" in done.stderr
+    done = run("build", "--check", "--reached", tmp_path / "none.jsonl")
+    assert done.exit_code == 2
+    assert "there is no such record" in done.stderr
 
 
 @pytest.fixture
@@ -439,6 +570,50 @@ def test_certify_records_writes_and_goes_on(faked, place):
     assert manifest.reach(manifest.load(place[1]).variant(f"Mini-T0-{TARGET}")).attempts == 2
 
 
+def test_certify_refuses_to_lose_certificates_before_it_begins(faked, monkeypatch, place, tmp_path):
+    assert run("certify", *place, "--init-states", "0:2", "--conditions", "contrast").exit_code == 0
+    before, other = place[1].read_bytes(), tmp_path / "other.jsonl"
+    options = ("--registry", place[1], "--record", other, "--init-states", "0:2", f"Mini-T0-{LEFT}")
+    with monkeypatch.context() as patch:
+        patch.setattr(certify, "measure", fake_oracle.without_source)
+        done = run("certify", *options)
+    assert done.exit_code == 2
+    assert "3 of 4 rows with certificates" in done.stderr
+    assert not other.exists()
+    done = run("certify", *options, "--record-only")
+    assert done.exit_code == 0
+    assert place[1].read_bytes() == before
+    done = run("certify", *options, "--force")
+    assert done.exit_code == 0
+    assert "certificates written" in done.stdout
+    shown = {row.id for row in manifest.load(place[1]).variants.values() if manifest.reach(row)}
+    assert shown == {f"Mini-T0-{LEFT}"}
+
+
+def test_certificates_of_episodes_that_could_not_be_finished_stay(faked, monkeypatch, place, tmp_path):
+    assert run("certify", *place, "--init-states", "0").exit_code == 0
+    before = place[1].read_bytes()
+    monkeypatch.setattr(certify, "measure", fake_oracle.fail_at_one)
+    monkeypatch.setattr("gym_grounding.variants._reached.installed_oracle", lambda: "8")
+    done = run("certify", *place, "--init-states", "0")
+    assert done.exit_code == 2
+    assert "SimulatorError: no more" in done.stdout
+    assert f"2 of 6 rows with certificates (oracle 7 in {PHYSICS}) would lose them" in done.stderr
+    assert place[1].read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "how"), [((), "the same command"), (("--fresh",), "the same command without --fresh")]
+)
+def test_who_interrupts_is_told_what_goes_on(faked, monkeypatch, place, more, how):
+    monkeypatch.setattr(certify, "measure", fake_oracle.interrupted_at_one)
+    done = run("certify", *place, "--init-states", "0:2", f"Mini-T0-{TARGET}", *more)
+    assert done.exit_code == 130
+    assert f"interrupted; what is done stands in {place[3]}, and {how} continues" in done.stderr
+    monkeypatch.setattr(certify, "measure", fake_oracle.measure)
+    assert "1 episodes tried" in run("certify", *place, "--init-states", "0:2", f"Mini-T0-{TARGET}").stdout
+
+
 def test_certify_takes_names_tiers_and_originals(faked, place):
     assert "1 episodes tried" in run("certify", *place, "--init-states", "0", f"Mini-T0-{TARGET}").stdout
     assert "1 episodes tried" in run("certify", *place, "--init-states", "1", "--tiers", "permissive").stdout
@@ -471,6 +646,8 @@ def test_certify_refuses_what_it_could_not_write_before_it_begins(faked, monkeyp
         (("--init-states", "all"), "write numbers as 0:20"),
         (("--suite", "Mino"), "Did you mean 'Mini'"),
         (("--conditions", "null"), "nothing that is chosen has a goal"),
+        (("Mini-T0-Swap1", "--conditions", "contrast"), "Mini-T0-Swap1: left out by --conditions contrast"),
+        (("Mini-T0-Swap1", "--originals"), "--originals tries the tasks' own goals"),
         (("--workers", "0"), "--workers"),
         (("--horizon", "0"), "--horizon"),
     ],

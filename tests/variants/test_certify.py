@@ -18,6 +18,7 @@ from fake_oracle import outcome_of
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption, MissingSource, RegistryError, UnknownName, UnwritableOutput, WorkerDied
 from gym_grounding.manifest import VERDICTS, Reach, verdict
+from gym_grounding.plan import HORIZON
 from gym_grounding.types import Goal, Predicate
 from gym_grounding.variants import _reached_file, certify
 from gym_grounding.variants._evidence_file import as_json, dumped
@@ -179,6 +180,29 @@ def test_filters_choose_variants_with_goals():
     assert certify.chosen(BOOK, ids=["LiberoGoal-T8-Paraphrase1"])
 
 
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"suite": "LiberoSpatial"}, "left out by --suite LiberoSpatial"),
+        ({"conditions": ["swap", "reverse"]}, "left out by --conditions swap,reverse"),
+        ({"tasks": ["LiberoGoal-T8"], "tiers": ["permissive"]}, "left out by --tiers permissive"),
+        ({"tasks": ["LiberoGoal-T3"]}, "left out by --tasks LiberoGoal-T3"),
+        ({"originals": True}, "--originals tries the tasks' own goals; give names or --originals"),
+    ],
+)
+def test_a_named_variant_that_is_left_out_is_a_mistake(filters, message):
+    assert STOVE.tier == "strict"
+    with pytest.raises(InvalidOption, match=rf"LiberoGoal-T8-ContrastTarget1.*: {message}"):
+        certify.chosen(BOOK, ids=[STOVE.id], **filters)
+
+
+def test_a_swap_has_no_tier_to_be_chosen_by():
+    agreed = certify.chosen(BOOK, ids=[STOVE.id], suite="LiberoGoal", conditions=["contrast"], tiers=["strict"])
+    assert agreed == (STOVE,)
+    with pytest.raises(InvalidOption, match=r"^LiberoGoal-T8-Swap2: left out by --tiers strict"):
+        certify.chosen(BOOK, ids=[STOVE.id, "LiberoGoal-T8-Swap2"], tiers=["strict"])
+
+
 def test_states_that_a_task_does_not_have_are_refused(path):
     with pytest.raises(InvalidOption, match="has no initial state 50; it has 0 to 49"):
         run(path, states=[49, 50])
@@ -327,6 +351,13 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         ({"problems": {"why": [7]}}, "do not belong to its states"),
         ({"problems": {"why": "all"}}, "do not belong to its states"),
         ({"problems": {"why": [0], "too": [0]}}, "do not belong to its states"),
+        ({"plan": ["put"]}, "its plan has a state and deeds"),
+        ({"plan": {"state": 0}}, "its plan has a state and deeds"),
+        ({"plan": {"state": 0, "deeds": []}}, "deeds of its plan are texts, at least one"),
+        ({"plan": {"state": 0, "deeds": [3]}}, "deeds of its plan are texts, at least one"),
+        ({"plan": {"state": 0, "deeds": "put"}}, "deeds of its plan are texts, at least one"),
+        ({"plan": {"state": 7, "deeds": ["put"]}}, "its plan does not belong to its states"),
+        ({"plan": {"state": False, "deeds": ["put"]}}, "its plan does not belong to its states"),
         ({"horizon": "600"}, "horizon has the wrong type"),
         ({"joints": []}, "joints has the wrong type"),
         ({"more": 1}, "no object with the fields"),
@@ -360,18 +391,49 @@ def test_a_line_is_compact_and_sorted(path):
     goal = Goal((Predicate("on", ("a_1", "b_1")),))
     kept = record(path)
     outcomes = {
-        3: Outcome("not_reached", False, -1, "x" * 500),
+        3: Outcome("not_reached", False, -1, "x" * 5000),
         1: Outcome("stable", True, 60),
-        2: Outcome("not_reached", False, -1, "x" * 500),
+        2: Outcome("not_reached", False, -1, "x" * 5000, ("y" * 5000, "z")),
     }
     kept.add(TASK, goal, {"lamp_1": 2.0}, 600, outcomes)
     kept.save()
     (row,) = lines(path)
     assert (row["states"], row["verdicts"], row["at_end"], row["first"]) == ([1, 2, 3], "snn", "100", [60, -1, -1])
     assert row["problems"] == {"x" * _reached_file.LONGEST: [2, 3]}
+    assert row["plan"] == {"state": 2, "deeds": ["y" * _reached_file.LONGEST, "z"]}
     assert row["goal"] == as_json(goal)
     assert row["joints"] == {"lamp_1": 2.0}
     assert path.read_text() == dumped(row) + "\n"
+
+
+def failed(*plan):
+    return Outcome("not_reached", False, -1, "why", plan)
+
+
+@pytest.mark.parametrize("order", [(2, 5, 1), (5, 2, 1), (1, 5, 2)])
+def test_the_plan_of_the_first_failed_start_is_kept_whatever_came_first(path, order):
+    outcomes = {1: Outcome("stable", True, 60), 2: failed("put a", "put b"), 5: failed("put c")}
+    for state in order:
+        kept = record(path)
+        kept.add(TASK, STOVE.goal, {}, 600, {state: outcomes[state]})
+        kept.save()
+    assert lines(path)[0]["plan"] == {"state": 2, "deeds": ["put a", "put b"]}
+    assert record(path).outcomes(TASK, STOVE.goal) == {**outcomes, 5: failed()}
+
+
+def test_a_goal_without_a_failed_start_has_no_plan(path):
+    kept = record(path)
+    kept.add(TASK, STOVE.goal, {}, 600, {0: Outcome("stable", True, 60)})
+    kept.save()
+    assert "plan" not in lines(path)[0]
+
+
+def test_episodes_of_the_former_measurement_do_not_count(path):
+    run(path, ids=SOME[:1])
+    path.write_text(json.dumps({**lines(path)[0], "measurement": 1}) + "\n")
+    kept = record(path)
+    assert kept.outcomes(TASK, STOVE.goal) == {}
+    assert kept.others == {"oracle 1 in mujoco 3.3.2, robosuite 1.4.0, measurement 1": 1}
 
 
 def test_fifty_states_of_every_goal_fit_into_a_small_file(path):
@@ -481,6 +543,7 @@ class Trial:
     verdict: str
     first: int
     problem: str = ""
+    plan: tuple = ("put it",)
 
 
 def attempt(scene, task, init_state, goal, *, anatomy, joints, horizon, on_step, trials):
@@ -518,14 +581,19 @@ def test_an_episode_is_kept_as_it_was(stage):
     found, scene = stage(
         {ONE: (Trial("stable", 50, "gave up later"), [False, True]), TWO: (Trial("not_reached", -1, "why"), [False])}
     )
-    assert found[ONE].outcome == Outcome("stable", True, 50, "")
-    assert found[TWO].outcome == Outcome("not_reached", False, -1, "why")
+    assert found[ONE].outcome == Outcome("stable", True, 50)
+    assert found[TWO].outcome == Outcome("not_reached", False, -1, "why", ("put it",))
     assert scene.step_count == certify.STILL
 
 
 def test_what_holds_at_the_end_is_kept_apart_from_the_verdict(stage):
     found, _ = stage({ONE: (Trial("transient", 50), [True, False]), TWO: (Trial("transient", 600), [False, True])})
     assert [found[goal].outcome.at_end for goal in (ONE, TWO)] == [False, True]
+
+
+def test_what_held_for_a_moment_says_what_came_between(stage):
+    found, _ = stage({ONE: (Trial("transient", 50, "it fell", ("put it", "put it")), [True, False])})
+    assert found[ONE].outcome == Outcome("transient", False, 50, "it fell", ("put it", "put it"))
 
 
 @pytest.mark.parametrize(
@@ -567,6 +635,22 @@ def test_every_verdict_has_a_letter():
     assert set(VERDICTS) == set(_reached_file.LETTERS)
 
 
+def start_of(name):
+    """The start and goal of a variant, from the first initial state that the record holds, and what it showed there."""
+    row = BOOK.variant(name)
+    task, goal = BOOK.task(row.task), certify.goal_of(BOOK, row)
+    known = Reached().outcomes(task, goal, row.joints)
+    state = min(known, default=0)
+    joints = tuple(sorted(row.joints.items()))
+    return certify.Start(BOOK.path, task.id, joints, state, (goal,), HORIZON), known.get(state)
+
+
+def test_any_variant_with_a_goal_can_be_in_the_sample():
+    for row in certify.chosen(BOOK):
+        start, _ = start_of(row.id)
+        assert (start.task, start.goals, dict(start.joints)) == (row.task, (row.goal,), row.joints)
+
+
 SAMPLE = {
     "LiberoGoal-T0-Swap1": "stable",
     "LiberoGoal-T7-ContrastAction1": "trivial",
@@ -580,11 +664,8 @@ SAMPLE = {
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_is_certified_again(name):
     """As the record says; of what it does not hold yet, two episodes say the same."""
-    row = BOOK.variant(name)
-    known = Reached().outcomes(BOOK.task(row.task), row.goal)
-    state = min(known, default=0)
-    start = certify.Start(BOOK.path, row.task, (), state, (row.goal,), 600)
+    start, known = start_of(name)
     (tried,) = certify.measure(start)
     assert tried.message == ""
     assert tried.outcome.verdict == SAMPLE[name]
-    assert tried.outcome == (known[state] if known else certify.measure(start)[0].outcome)
+    assert tried.outcome == (known or certify.measure(start)[0].outcome)

@@ -45,6 +45,8 @@ STUCK = 6
 """Steps without coming nearer after which a thing close to its place lies on something."""
 UPSET = 0.35
 """A thing that has turned by more since its grasp was chosen needs another one [rad]."""
+FALL = 0.1
+"""From as high as this a thing is let fall that gets no lower [m]."""
 SLOW = 260
 """Steps after which the deed is given up."""
 
@@ -320,6 +322,8 @@ def _there(memory: Carrying, way: Way) -> bool:
     askew = memory.release.rotation is not None and memory.stuck > STUCK // 3
     if askew and memory.nearest < 0.04 and way.error < 0.03:
         return True
+    if _downward(memory.release) and memory.stuck > PATIENCE and way.along < FALL and way.error < 0.025:
+        return True  # it gets no lower in the hand, whose own size stops it
     return memory.stuck > STUCK and way.along < 0.025 and way.error < 0.02
 
 
