@@ -58,11 +58,11 @@ whether LIBERO's 130 tasks hold the same object and target together (pair), each
 (object), or not even that (none).
 
 `oracle` in a certificate: what a scripted expert showed that tried the goal once from each of `attempts` initial
-states. Stable: it still held 20 control steps after the hand had let go and drawn back; transient: it held at some
+states. Stable: it held in all of 20 control steps after its last deed; transient: it held at some
 step, but not so; trivial: it held at the start, while the arm stood still, or after a touch. `successes` count as the
 row is judged, `median_steps` is where they first hold, `verdict` is what most of the starts show that reached the goal.
-`reachable: not_shown` means that none succeeded, not that none can. The section `oracle` says which expert it was, and in
-which simulator."""
+`reachable: not_shown` means that none succeeded, not that none can. The section `oracle` says which expert it was,
+and in which simulator."""
 
 
 @dataclass(frozen=True, slots=True)
