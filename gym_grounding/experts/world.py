@@ -178,7 +178,8 @@ class World:
         quaternion = self._read(key)
         if not np.any(quaternion):
             raise PolicyError(f"the observation's {key} is {quaternion}, which is no rotation")
-        return Rotation.from_quat(quaternion).as_matrix()
+        turn: Array = Rotation.from_quat(quaternion).as_matrix()
+        return turn
 
 
 def moved(joint: Joint, position: float) -> Frame:
