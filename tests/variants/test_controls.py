@@ -223,7 +223,7 @@ def test_reverse_presets_a_joint_and_asks_either_way():
         for task, found in rows(reverse).items()
     }
     drawer = {"wooden_cabinet_1_middle_region": -0.15}
-    shut = {"white_cabinet_1_bottom_region": 0.005}
+    shut = {"white_cabinet_1_bottom_region": 0.001}
     stove, microwave = {"flat_stove_1": 2.0}, {"microwave_1": 0.0}
     off = [
         ("turn off the stove", "turnoff(flat_stove_1)", False, stove),
