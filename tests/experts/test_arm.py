@@ -57,8 +57,9 @@ def test_poses_that_the_arm_takes_are_reached(rng):
 
 
 def test_of_all_postures_it_is_the_one_near_the_start():
-    found, _ = arm.settled(frames(arm.START[None]), BASE, arm.START + 0.4)
-    assert np.abs(found[0] - arm.START).max() < 0.1
+    turned = arm.START + np.array([0.9, 0.0, -0.9, 0.0, 0.0, 0.0, 0.0])  # the elbow out to one side
+    found, _ = arm.settled(frames(arm.START[None]), BASE, turned)
+    assert np.abs(found[0] - arm.START).max() < 0.2
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,18 @@ def test_the_forearm_keeps_off_what_it_would_strike():
     assert struck(joints, base, bar)[0] == 0
 
 
+def test_the_forearm_keeps_off_what_it_would_strike_where_the_thing_is_let_go():
+    goal = Frame(np.array([0.0, 0.3, GROUND + 0.03]), np.eye(3))
+    world, grasp, _ = chosen((block((0.02, 0.02, 0.03)),), 0.03, goal=goal)
+    _, joints = efforts([goal.then(grasp.hand)], world)
+    base = world.anatomy.base
+    bar = block((0.1, 0.005, 0.005)).surface + goal.then(grasp.hand).position + [-0.05, 0.0, 0.26]
+    assert struck(joints, base, bar)[0] > 0
+    ways = Ways(candidates(world, "thing_1", world.hand.rotation), world, "thing_1", NOTHING)
+    other = ways.best(goal, bar)
+    assert struck(efforts([goal.then(other.hand)], world)[1], base, bar)[0] == 0
+
+
 def test_what_is_near_is_thinned_and_the_rest_left_out():
     cloud = np.concatenate([np.zeros((50, 3)), np.full((50, 3), 5.0)])
     assert near(cloud, np.zeros(3)).shape == (1, 3)

@@ -12,8 +12,10 @@ from gym_grounding.adapters import Frame
 from gym_grounding.errors import NoPlan
 from gym_grounding.experts.control import action
 from gym_grounding.experts.skills import DONE, FAILED
+from gym_grounding.experts.skills._way import Relief
+from gym_grounding.experts.skills.grasp import Grasp
 from gym_grounding.experts.skills.hold import Hold
-from gym_grounding.experts.skills.put import Put
+from gym_grounding.experts.skills.put import PATIENCE, Carrying, Put, Way, _there, _turned
 from gym_grounding.experts.skills.release import Release
 
 HALF = (0.03, 0.02, 0.03)
@@ -165,6 +167,8 @@ def test_a_level_entry_is_entered_and_left_level():
     assert answer.status == DONE, answer.reason
     last = [thing.position for _, thing, held in table.trace if held and thing.position[1] > PLACE[1] - 0.1]
     assert max(abs(one[2] - PLACE[2]) for one in last) < 0.03
+    over = [one[2] for one in last if PLACE[1] - 0.08 < one[1] < PLACE[1] - 0.02]
+    assert min(over) > PLACE[2] + 0.005  # over the sill
     assert table.hand.position[1] < PLACE[1] - 0.1
 
 
@@ -221,3 +225,49 @@ def test_a_bowl_is_carried_by_its_wall():
     answer, _, _ = run(table, Put("bowl_1", At(Release(PLACE - LOWER))))
     assert answer.status == DONE, answer.reason
     assert np.linalg.norm(table.poses["bowl_1"].position[:2] - PLACE[:2]) < 0.012
+
+
+def carrying(release, swung=0.0, **changes):
+    """A block in the hand that has swung about the fingers, and what the deed remembers of it."""
+    table = bench()
+    rotation = table.hand.rotation
+    table.poses["thing_1"] = Frame(table.hand.position, Rotation.from_rotvec([0.0, swung, 0.0]).as_matrix())
+    grasp = Grasp(Frame(np.zeros(3), rotation), rotation, 0.04, 0.0)
+    held = Frame(np.zeros(3), rotation.T)
+    memory = Carrying("carry", grasp, release, 0.0, Relief.of(np.empty((0, 3)), GROUND), -0.03, held=held)
+    return table, replace(memory, **changes)
+
+
+@pytest.mark.parametrize("turn", [0.0, 1.5])
+def test_what_swung_about_the_fingers_is_brought_back_level(turn):
+    about = Rotation.from_rotvec([0.0, 0.0, turn]).as_matrix()
+    table, memory = carrying(Release(PLACE, entry=np.array([0.0, 1.0, 0.0])), swung=0.4, turn=about)
+    hand = _turned(table.world(), "thing_1", memory)
+    thing = hand @ table.hand.rotation.T @ table.poses["thing_1"].rotation
+    assert thing == pytest.approx(about, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("along", "error", "stuck", "there"),
+    [
+        (0.08, 0.01, PATIENCE + 1, True),
+        (0.12, 0.01, PATIENCE + 1, False),
+        (0.08, 0.03, PATIENCE + 1, False),
+        (0.08, 0.01, PATIENCE, False),
+    ],
+)
+def test_what_gets_no_lower_is_let_fall_at_last(along, error, stuck, there):
+    _, memory = carrying(Release(PLACE), stuck=stuck)
+    assert _there(memory, Way(PLACE, np.eye(3), along, error, 0.0, 0.0, True)) == there
+
+
+def test_what_falls_while_it_is_held_up_is_picked_up_again():
+    table, deed, memory, status = bench(loses=45), Hold("thing_1"), None, []
+    for _ in range(200):
+        answer = deed.advance(table.world(), memory)
+        memory = answer.memory
+        status.append(answer.status)
+        table.step(action(answer.command, table.hand))
+    assert table.loses is None
+    assert status[-1] == DONE
+    assert table.poses["thing_1"].position[2] > START[2] + 0.13
