@@ -51,7 +51,7 @@
     history.replaceState(null, "", `#${state}`);
   };
 
-  const clear = () => {  // form.reset() would also send the event by which the button is heard
+  const clear = () => {
     for (const name of ["text", "slot", "tier", "task"]) form.elements[name].value = "";
     for (const name of ["condition", "state"]) {
       for (const box of boxes(name)) box.checked = box.defaultChecked;
@@ -96,7 +96,12 @@
     document.addEventListener(end, (event) => point(event.target.closest("tr[data-regions]"), false));
   }
   form.addEventListener("input", () => { apply(); remember(); });
-  form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();  // the browser's own reset comes after this event, when nobody is told
+    clear();
+    apply();
+    remember();
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", recall);
   form.hidden = false;
