@@ -183,7 +183,7 @@ def _tick(watch: Watch, memory: Memory) -> None:
 
 @_compiled
 def _bad(numbers: Floats) -> bool:
-    for number in numbers:
+    for number in numbers:  # noqa: SIM110  # numba compiles no generator for any()
         if not -_BAD <= number <= _BAD:
             return True
     return False
