@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero import install
-from gym_grounding.adapters.libero.robosuite_names import MjRenderContextOffscreen, binding_utils
+from gym_grounding.adapters.libero.robosuite_names import MjRenderContextOffscreen, binding_utils, mujoco
 from gym_grounding.errors import MissingRenderer, SimulatorError
 
 _PARTS = ("con", "gl_ctx", "scn", "cam", "vopt", "pert", "model", "data", "sim")
@@ -45,6 +48,23 @@ class Painter:
         context.vopt.geomgroup[0], context.vopt.geomgroup[1] = 0, 1
         self._context: Any = context
         self._cameras = sim.model.camera_name2id
+        self._posed: Any = None
+
+    @contextmanager
+    def posed(self, positions: NDArray[np.float64]) -> Iterator[None]:
+        """Within it, ``draw`` shows the scene with these positions, shape (nq,), instead of its present state."""
+        model, present = self._context.model._model, self._context.data
+        if self._posed is None:
+            self._posed = SimpleNamespace(_data=mujoco.MjData(model))
+        data = self._posed._data
+        data.qpos[:] = positions
+        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_camlight):
+            stage(model, data)
+        self._context.data = self._posed
+        try:
+            yield
+        finally:
+            self._context.data = present
 
     def draw(self, camera: str, size: int) -> NDArray[np.uint8]:
         """A picture of the present state in OpenGL order (first row at the bottom), shape (size, size, 3)."""
@@ -56,7 +76,7 @@ class Painter:
 
     def close(self) -> None:
         """Free the GL context; safe to call twice."""
-        self._context = None
+        self._context = self._posed = None
 
 
 class _Host:

@@ -159,11 +159,26 @@ def new_memory(positions: int, velocities: int) -> Memory:
     def fortran(rows: int, columns: int) -> Floats:
         return np.zeros((rows, columns), order="F")
 
-    vectors = [np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3), np.zeros(7), np.zeros(7)]
-    whole = [np.zeros((3, velocities)), np.zeros((3, velocities))]
-    arm = [fortran(3, 7), fortran(3, 7), fortran(6, 7), fortran(7, 7)]
-    goal = [np.zeros(3), np.zeros((3, 3)), np.zeros(2), np.zeros(2)]
-    return Memory(*vectors, *whole, *arm, *goal, np.ones(1, np.int64), np.zeros(positions))
+    return Memory(
+        hand=np.zeros(3),
+        rotation=np.zeros((3, 3)),
+        linear=np.zeros(3),
+        angular=np.zeros(3),
+        joints=np.zeros(7),
+        speeds=np.zeros(7),
+        whole_position=np.zeros((3, velocities)),
+        whole_rotation=np.zeros((3, velocities)),
+        jacobian_position=fortran(3, 7),
+        jacobian_rotation=fortran(3, 7),
+        jacobian=fortran(6, 7),
+        mass=fortran(7, 7),
+        goal_position=np.zeros(3),
+        goal_rotation=np.zeros((3, 3)),
+        grip=np.zeros(2),
+        clock=np.zeros(2),
+        stale=np.ones(1, np.int64),
+        drawn=np.zeros(positions),
+    )
 
 
 def recall(memory: Memory, rest: Rest, clock: float) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding
 import numba
@@ -34,8 +34,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _compiled(function: Function) -> Function:
-    made: Function = numba.njit(nogil=True, cache=_CACHED)(function)
-    return made
+    made: Any = numba.njit(nogil=True, cache=_CACHED)(function)
+    return cast(Function, made)
 
 
 def _external(name: str, *extra: Any) -> Any:

@@ -54,11 +54,11 @@ class Stepper:
     def command(self, action: NDArray[np.float64]) -> Command:
         """What an action asks for, in the controller's units."""
         layout = self.layout
-        clipped = np.clip(action[:6], layout.lowest, layout.highest)
+        clipped = np.minimum(np.maximum(action[:6], layout.lowest), layout.highest)
         scaled = (clipped - layout.middle) * layout.scale + layout.offset
         # Through numpy's sine and cosine, as in robosuite, and then through float32.
         turn = quat2mat(axisangle2quat(scaled[3:]))
-        return Command(scaled[:3], turn, bool(np.any(scaled[3:] != 0.0)), float(action[6]))
+        return Command(scaled[:3], turn, bool(scaled[3:].any()), float(action[6]))
 
     def observation(self) -> dict[str, Floats]:
         """Key -> copy of its part of the last observation, shape (n,)."""
@@ -72,7 +72,7 @@ def fastest() -> types.ModuleType:
         import numba
     except ImportError:
         return plain
-    if numba.config.DISABLE_JIT:
+    if getattr(numba.config, "DISABLE_JIT", 0):
         return plain
     from gym_grounding.adapters.libero.core import agreement, compiled
 
