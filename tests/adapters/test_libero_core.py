@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gym_grounding.adapters.libero import facts, fixtures
-from gym_grounding.types import Goal, SceneFacts, Slots, Task
+from gym_grounding.types import Goal, Slots, Task
 
 pytestmark = pytest.mark.sim
 
@@ -74,11 +74,10 @@ def test_starts_and_steps_on_the_small_model_equal_liberos_own(case, tmp_path, m
     _, _, number = CASES[case]
     with opened(case, reference=True) as theirs:
         env = theirs.env
-        scene = SceneFacts(case, "libero", "", {})
         known = layout.read(env)
         steppers = []
         for backend in (compiled, plain):
-            small = model.small_model(scene, env.model.get_xml)
+            small = model.small_model(env.model.get_xml())
             steppers.append(Stepper(small, mujoco.MjData(small), known, backend))
         assert steppers[0].model is not steppers[1].model
         trace = Traces(theirs._environment).of(facts.bddl_path(task(case)), number)
@@ -145,21 +144,18 @@ def test_a_model_is_compiled_once_and_then_read_from_the_disk(tmp_path, monkeypa
     from gym_grounding.adapters.libero.core import cache, model
 
     monkeypatch.setenv(cache.FOLDER, str(tmp_path))
-    scene = SceneFacts("arm", "libero", "", {})
     made = []
-
-    def text():
-        made.append(1)
-        return "<mujoco><size nconmax='10'/><worldbody><body><geom size='.1'/></body></worldbody></mujoco>"
-
-    first = model.small_model(scene, text)
+    shrink = model.small_text
+    monkeypatch.setattr(model, "small_text", lambda text: (made.append(1), shrink(text))[1])
+    text = "<mujoco><size nconmax='10'/><worldbody><body><geom size='.1'/></body></worldbody></mujoco>"
+    first = model.small_model(text)
     first.body_pos[1] = 3.0
-    assert model.small_model(scene, text).body_pos[1, 0] == 0.0
+    assert model.small_model(text).body_pos[1, 0] == 0.0
     for damage in (lambda data: data, lambda data: data[:-1] + b"?", lambda data: data[:50], lambda data: b""):
         model.clear()
         entry = next(tmp_path.glob("*.bin"))
         entry.write_bytes(damage(entry.read_bytes()))
-        assert model.small_model(scene, text).nbody == 2
+        assert model.small_model(text).nbody == 2
     assert len(made) == 4
     model.clear()
 

@@ -25,6 +25,9 @@ class Painter:
     Args:
         sim: robosuite's ``MjSim``.
 
+    Attributes:
+        sim: the same.
+
     Raises:
         MissingRenderer: no usable GL library; names it and the packages that bring it.
         SimulatorError: this process was forked from one that had already drawn.
@@ -47,6 +50,7 @@ class Painter:
         # Group 0 holds the collision shapes, group 1 the visible ones.
         context.vopt.geomgroup[0], context.vopt.geomgroup[1] = 0, 1
         self._context: Any = context
+        self.sim: Any = sim
         self._cameras = sim.model.camera_name2id
         self._posed: Any = None
 
@@ -76,7 +80,7 @@ class Painter:
 
     def close(self) -> None:
         """Free the GL context; safe to call twice."""
-        self._context = self._posed = None
+        self._context = self._posed = self.sim = None
 
 
 class _Host:

@@ -16,6 +16,7 @@ with install.importing():
     from mujoco import get_mju_user_warning, mjtGeom, mjtJoint, mjtWarning, set_mju_user_warning
     from robosuite.controllers.osc import OperationalSpaceController
     from robosuite.models.grippers import PandaGripper
+    from robosuite.models.tasks import Task as RobosuiteTask
     from robosuite.utils import binding_utils
     from robosuite.utils.binding_utils import MjRenderContextOffscreen
     from robosuite.utils.control_utils import nullspace_torques, opspace_matrices, orientation_error
@@ -40,6 +41,7 @@ __all__ = [
     "OperationalSpaceController",
     "PandaGripper",
     "RandomizationError",
+    "RobosuiteTask",
     "SiteObjectState",
     "TargetZone",
     "axisangle2quat",

@@ -45,7 +45,12 @@ class Simulator:
     """
 
     def __init__(self, bddl: Path, draws: bool, reference: bool = False) -> None:
-        self._environment: Environment | None = Environment(bddl)
+        # What draws needs the whole scene at each step; what does not makes a second one where it is ever asked to.
+        self._small = not draws and not reference
+        self._environment: Environment | None = Environment(bddl, self._small)
+        if self._small and layout.uncovered(self._environment.problem):
+            self._environment.close()
+            self._environment, self._small = Environment(bddl), False
         self.env: Any = self._environment.problem
         self.image_size = 128
         self._painter: Painter | None = None
@@ -167,7 +172,14 @@ class Simulator:
         Raises:
             MissingRenderer: no usable GL library.
         """
-        return self._ready_painter().draw(camera, size)
+        painter = self._ready_painter()
+        if not self._small:
+            return painter.draw(camera, size)
+        assert self._environment is not None
+        assert self._stepper is not None
+        self._environment.dress(painter.sim.model)
+        with painter.posed(self._stepper.present()):
+            return painter.draw(camera, size)
 
     def close(self) -> None:
         """Free the scene; safe to call twice."""
@@ -191,7 +203,8 @@ class Simulator:
 
     def _ready_painter(self) -> Painter:
         if self._painter is None:
-            self._painter = Painter(self.env.sim)
+            assert self._environment is not None
+            self._painter = Painter(self._environment.full() if self._small else self.env.sim)
         return self._painter
 
     def _add_fixture_observables(self) -> None:

@@ -121,6 +121,8 @@ class Memory(NamedTuple):
     """1 until the first control step, which uses the pose of the reset, shape (1,)."""
     drawn: Floats
     """Positions of which the sampled poses are, shape (nq,): those before the physics step of the sample."""
+    shown: Floats
+    """Positions of which the present poses are, shape (nq,): those before the last physics step."""
 
 
 class Command(NamedTuple):
@@ -178,6 +180,7 @@ def new_memory(positions: int, velocities: int) -> Memory:
         clock=np.zeros(2),
         stale=np.ones(1, np.int64),
         drawn=np.zeros(positions),
+        shown=np.zeros(positions),
     )
 
 

@@ -67,6 +67,7 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
             _aim(memory, command)
         _drive(world, arm, memory, command.grip)
         sampling = memory.clock[1] == 0.0
+        memory.shown[:] = world.qpos
         if sampling:
             memory.drawn[:] = world.qpos
         if _bad(world.qpos) or _bad(world.qvel):

@@ -7,10 +7,10 @@ full model; geoms are fewer. Its physics is that of the full model to the last b
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,7 +19,6 @@ import numpy as np
 from gym_grounding.adapters.libero import facts
 from gym_grounding.adapters.libero.core import cache
 from gym_grounding.adapters.libero.robosuite_names import mujoco
-from gym_grounding.types import SceneFacts
 
 ARENA = "64M"
 """Memory for contacts, ten times what 1,000 of them take; LIBERO's own setting reserves 1.3 GB."""
@@ -30,19 +29,18 @@ _masters: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
-def small_model(scene: SceneFacts, text: Callable[[], str]) -> Any:
+def small_model(text: str) -> Any:
     """A scene's ``mujoco.MjModel``, a copy of the caller's own, in which fixtures may be moved.
 
     Taken from this process, from the disk, or compiled, in this order.
 
     Args:
-        scene: which scene.
-        text: gives LIBERO's model text; only called to compile.
+        text: of the full model, as LIBERO's environment compiles it.
     """
-    key = entry(scene)
+    key = entry(text)
     with _lock:
         if key not in _masters:
-            _masters[key] = _stored(key) or _compiled(key, text())
+            _masters[key] = _stored(key) or _compiled(key, text)
         return copy.copy(_masters[key])
 
 
@@ -52,10 +50,10 @@ def clear() -> None:
         _masters.clear()
 
 
-def entry(scene: SceneFacts) -> str:
-    """Everything that decides how a scene compiles: its hash, mujoco, the machine's kind, and our own rules."""
-    parts = [facts.scene_hash(scene), mujoco.__version__, platform.system(), platform.machine(), _RULES]
-    return json.dumps(["small model", *parts])
+def entry(text: str) -> str:
+    """Everything that decides how a scene compiles: text, files that it names, mujoco, machine, and our own rules."""
+    parts = [hashlib.sha256(text.encode()).hexdigest(), facts.sources(), mujoco.__version__]
+    return json.dumps(["small model", _RULES, *parts, platform.system(), platform.machine()])
 
 
 def small_text(text: str) -> str:

@@ -39,6 +39,7 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
             memory.goal_position[:] = memory.hand + command.shift
         _drive(world, arm, memory, command.grip)
         sampling = memory.clock[1] == 0.0
+        memory.shown[:] = world.qpos
         if sampling:
             memory.drawn[:] = world.qpos
         # MuJoCo starts a scene anew whose numbers are bad; only the whole step looks for them.

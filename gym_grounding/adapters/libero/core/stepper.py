@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gym_grounding.adapters.libero.core import plain
 from gym_grounding.adapters.libero.core.arrays import Command, Floats, Memory, new_memory, recall, world_of
 from gym_grounding.adapters.libero.core.layout import Layout
-from gym_grounding.adapters.libero.robosuite_names import axisangle2quat, quat2mat
+from gym_grounding.adapters.libero.robosuite_names import axisangle2quat, mujoco, quat2mat
 
 
 class Stepper:
@@ -38,7 +38,7 @@ class Stepper:
     def begin(self) -> None:
         """Start an episode from the present state of the data, whose poses are fresh, and observe it."""
         recall(self.memory, self.layout.rest, self.layout.clock)
-        self.memory.drawn[:] = self.data.qpos
+        self.memory.drawn[:] = self.memory.shown[:] = self.data.qpos
         self._backend.observe(self._world, self.layout.watch, self.seen)
 
     def step(self, action: NDArray[np.float64]) -> None:
@@ -59,6 +59,14 @@ class Stepper:
         # Through numpy's sine and cosine, as in robosuite, and then through float32.
         turn = quat2mat(axisangle2quat(scaled[3:]))
         return Command(scaled[:3], turn, bool(scaled[3:].any()), float(action[6]))
+
+    def present(self) -> Floats:
+        """Positions whose poses the data holds, shape (nq,): after a step those before its last physics step."""
+        scratch = mujoco.MjData(self.model)
+        scratch.qpos[:] = self.memory.shown
+        mujoco.mj_kinematics(self.model, scratch)
+        stepped = np.array_equal(scratch.xpos, self.data.xpos) and np.array_equal(scratch.xquat, self.data.xquat)
+        return self.memory.shown if stepped else np.array(self.data.qpos)
 
     def observation(self) -> dict[str, Floats]:
         """Key -> copy of its part of the last observation, shape (n,)."""
