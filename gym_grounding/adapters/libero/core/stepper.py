@@ -69,8 +69,9 @@ class Stepper:
         return self.memory.shown if stepped else np.array(self.data.qpos)
 
     def observation(self) -> dict[str, Floats]:
-        """Key -> copy of its part of the last observation, shape (n,)."""
-        return {key: self.seen[part].copy() for key, part in self.layout.parts.items()}
+        """Key -> its part of a copy of the last observation, shape (n,)."""
+        seen = self.seen.copy()
+        return {key: seen[part] for key, part in self.layout.parts.items()}
 
 
 @functools.cache
