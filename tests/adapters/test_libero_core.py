@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -138,6 +139,26 @@ def test_a_scene_that_blows_up_is_started_anew_as_by_liberos_own_step(tmp_path, 
             simulator.step(np.ones(7), drawing=False)
             assert simulator.env.sim.data.warning[mjtWarning.mjWARN_BADQVEL].number == 1
         assert np.array_equal(ours.state(), theirs.state())
+
+
+def test_threads_and_any_order_of_episodes_change_nothing():
+    def episode(simulator, number, actions):
+        started(simulator, "long", number)
+        for action in actions:
+            seen = simulator.step(action, drawing=False)
+        return simulator.state().tobytes() + b"".join(part.tobytes() for part in seen.values())
+
+    generator = np.random.default_rng(4)
+    episodes = [(int(generator.integers(4)), moves(int(generator.integers(8, 20)))) for _ in range(8)]
+    with opened("long") as first, opened("long") as second:
+        alone = [episode(first, *one) for one in episodes]
+        assert len(set(alone)) == len({(number, len(actions)) for number, actions in episodes}) > 4
+        with ThreadPoolExecutor(2) as threads:
+            order = generator.permutation(8)
+            parts = [(first, order[:4]), (second, order[4:])]
+            jobs = [threads.submit(lambda s, o: [episode(s, *episodes[i]) for i in o], *part) for part in parts]
+            together = [result for job in jobs for result in job.result()]
+        assert [alone[index] for index in order] == together
 
 
 def test_a_model_is_compiled_once_and_then_read_from_the_disk(tmp_path, monkeypatch):
