@@ -161,6 +161,20 @@ def test_threads_and_any_order_of_episodes_change_nothing():
         assert [alone[index] for index in order] == together
 
 
+def test_contacts_without_memory_are_an_error():
+    from gym_grounding.adapters.libero.robosuite_names import mjtWarning
+    from gym_grounding.errors import SimulatorError
+
+    with opened("long") as simulator:
+        started(simulator, "long", 0)
+        simulator.step(np.zeros(7), drawing=False)
+        simulator.env.sim.data.warning[mjtWarning.mjWARN_CONTACTFULL].number = 1
+        with pytest.raises(SimulatorError, match="67,108,864 bytes, and mujoco has dropped some"):
+            simulator.step(np.zeros(7), drawing=False)
+        started(simulator, "long", 0)
+        simulator.step(np.zeros(7), drawing=False)
+
+
 def test_a_model_is_compiled_once_and_then_read_from_the_disk(tmp_path, monkeypatch):
     from gym_grounding.adapters.libero.core import cache, model
 

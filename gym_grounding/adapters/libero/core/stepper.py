@@ -13,6 +13,9 @@ from gym_grounding.adapters.libero.core import plain
 from gym_grounding.adapters.libero.core.arrays import Command, Floats, Memory, new_memory, recall, world_of
 from gym_grounding.adapters.libero.core.layout import Layout
 from gym_grounding.adapters.libero.robosuite_names import axisangle2quat, mujoco, quat2mat
+from gym_grounding.errors import SimulatorError
+
+_CONTACTS, _CONSTRAINTS = int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL)
 
 
 class Stepper:
@@ -34,6 +37,7 @@ class Stepper:
         self.seen: Floats = np.zeros(layout.size)
         self._backend: Any = backend or fastest()
         self._world = world_of(model, data)
+        self._warnings = data.warning.number
 
     def begin(self) -> None:
         """Start an episode from the present state of the data, whose poses are fresh, and observe it."""
@@ -46,10 +50,18 @@ class Stepper:
 
         Args:
             action: shape (7,): shift and turn of the hand's goal, and the gripper; see ``scene.LiberoScene``.
+
+        Raises:
+            SimulatorError: more contacts than the model has memory for.
         """
         layout = self.layout
         command = self.command(action)
         self._backend.advance(self._world, layout.arm, layout.watch, self.memory, command, self.seen)
+        if self._warnings[_CONTACTS] or self._warnings[_CONSTRAINTS]:
+            raise SimulatorError(
+                f"{self.data.ncon} contacts need more memory than the model's {self.data.narena:,} bytes, "
+                "and mujoco has dropped some; raise core.model.ARENA"
+            )
 
     def command(self, action: NDArray[np.float64]) -> Command:
         """What an action asks for, in the controller's units."""
