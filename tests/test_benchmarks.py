@@ -39,6 +39,18 @@ def test_steps(tmp_path):
 
 
 @pytest.mark.sim
+@pytest.mark.slow
+def test_limits(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import limits
+
+    assert limits.main(["--steps", "3", "--scenes", "1"]) == 0
+    table = capsys.readouterr().out
+    assert "libero_goal-T8" in table
+    assert "ended where LIBERO ended, to the last bit: yes" in table
+
+
+@pytest.mark.sim
 def test_a_difference_is_told(monkeypatch, capsys):
     """One number of one observation is enough."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

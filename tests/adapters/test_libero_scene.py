@@ -257,7 +257,7 @@ def test_liberos_own_horizon_never_interferes(scene):
     for _ in range(4):
         scene.step(np.zeros(7))
     scene.reset(BOWL_TO_PLATE, 0)
-    assert env.timestep == 10
+    scene.step(np.zeros(7))
 
 
 def test_displacement_is_the_way_of_the_hand(scene):
@@ -315,7 +315,7 @@ def test_a_failing_simulator_is_named_and_replaced(scene, monkeypatch):
     def fail(action):
         raise RuntimeError("the solver gave up")
 
-    monkeypatch.setattr(broken.env, "step", fail)
+    monkeypatch.setattr(broken._stepper, "step", fail)
     with pytest.raises(SimulatorError, match="failed to step: RuntimeError: the solver gave up") as caught:
         scene.step(np.zeros(7))
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -329,7 +329,7 @@ def test_a_failing_simulator_is_named_and_replaced(scene, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; other C libraries do not trim")
-def test_a_second_scene_takes_little_more_memory_than_its_model():
+def test_a_second_scene_takes_little_memory():
     code = (
         "from pathlib import Path\n"
         "from gym_grounding import manifest\n"
@@ -343,11 +343,10 @@ def test_a_second_scene_takes_little_more_memory_than_its_model():
         "    scenes.append(ADAPTER.open(facts, {task.id: task}, settings))\n"
         "    scenes[-1].reset(task, 0)\n"
         "after = int(Path('/proc/self/smaps_rollup').read_text().split('Anonymous:')[1].split()[0])\n"
-        "model = scenes[0]._simulator.env.sim.model\n"
-        "print(1024 * (after - before) / getattr(model, '_model', model).nbuffer)\n"
+        "print((after - before) / 1024)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert float(done.stdout.split()[-1]) < 1.5
+    assert float(done.stdout.split()[-1]) < 10  # MB; a full model alone takes 200
 
 
 def test_a_forked_child_gets_a_simulator_of_its_own(scene):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero import install, model_text
+from gym_grounding.adapters.libero.core.model import small_model
 from gym_grounding.adapters.libero.robosuite_names import (
     ControlEnv,
     RandomizationError,
+    RobosuiteTask,
     binding_utils,
     get_default_path_dict,
     get_libero_path,
@@ -46,6 +49,7 @@ class Environment:
 
     Args:
         bddl: BDDL file of any task of the scene.
+        small: compile what moves alone, see ``core.model``.
 
     Attributes:
         control: LIBERO's ``ControlEnv``, without cameras.
@@ -55,14 +59,14 @@ class Environment:
         SimulatorError: the scene's objects cannot be placed.
     """
 
-    def __init__(self, bddl: Path) -> None:
-        self.control: Any = _built(bddl)
+    def __init__(self, bddl: Path, small: bool = False) -> None:
+        self.control: Any = _built(bddl, small)
         return_freed_memory()
         self.problem: Any = self.control.env
         self._unplaced = {name: self._compiled_pose(fixture) for name, fixture in self.problem.fixtures_dict.items()}
         self._samplers: dict[Path, dict[str, Any]] = {}
         sim = self.problem.sim
-        self._text = sim.model.get_xml()
+        self._text = "" if small else sim.model.get_xml()
         self._clear = sim.reset
         sim.reset = self._as_loaded
 
@@ -111,10 +115,23 @@ class Environment:
     def model_text(self) -> str:
         """The compiled model as MJCF text, with the fixtures where they stand now, to the last bit."""
         poses, bodies = self.fixture_poses(), self.fixture_bodies()
+        self._text = self._text or self.full().model.get_xml()
         placed = model_text.with_poses(self._text, {bodies[name]: pose for name, pose in poses.items()})
         # Assets lie in PACKAGE/assets, the robot's parts in robosuite.
         folders = (Path(get_libero_path("assets")).parents[1], Path(binding_utils.__file__).parents[2])
         return model_text.without_places(placed, folders)
+
+    def full(self) -> Any:
+        """Another ``MjSim`` of the whole scene, with all that is only seen, as a new environment has it (seconds)."""
+        sim = binding_utils.MjSim.from_xml_string(self.problem.model.get_xml())
+        return_freed_memory()
+        return sim
+
+    def dress(self, model: Any) -> None:
+        """Give a full model the fixtures' poses and the lights of the present state."""
+        own = self.problem.sim.model
+        for field in ("body_pos", "body_quat", "site_rgba"):
+            getattr(model, field)[:] = getattr(own, field)
 
     def fixture_bodies(self) -> dict[str, str]:
         """Name of the body that ``place_fixture`` moves, by name of the fixture."""
@@ -197,14 +214,35 @@ def return_freed_memory() -> None:
         trim(0)
 
 
-def _built(bddl: Path) -> Any:
+_patching = threading.Lock()
+
+
+@contextlib.contextmanager
+def _small_models() -> Iterator[None]:
+    """Within it, robosuite compiles small models and looks for no geoms that are only seen."""
+    patches = (
+        (binding_utils.MjSim, "from_xml_string", staticmethod(lambda text: binding_utils.MjSim(small_model(text)))),
+        (RobosuiteTask, "generate_id_mappings", lambda task, sim: None),
+    )
+    with _patching:
+        before = [vars(owner)[name] for owner, name, _ in patches]
+        try:
+            for owner, name, patch in patches:
+                setattr(owner, name, patch)
+            yield
+        finally:
+            for (owner, name, _), original in zip(patches, before, strict=True):
+                setattr(owner, name, original)
+
+
+def _built(bddl: Path, small: bool) -> Any:
     if (assets := get_libero_path("assets")) != (own := get_default_path_dict()["assets"]):
         warnings.warn(f"LIBERO's config file takes the assets from {assets}, not from {own}", stacklevel=2)
-    with numpy_generator_kept(), install.quiet():
+    with numpy_generator_kept(), install.quiet(), _small_models() if small else contextlib.nullcontext():
         for seed in range(ATTEMPTS):
             np.random.seed(seed)  # noqa: NPY002  # LIBERO's own generator
             try:
-                return ControlEnv(
+                control = ControlEnv(
                     bddl_file_name=str(bddl),
                     use_camera_obs=False,
                     has_offscreen_renderer=False,
@@ -213,4 +251,8 @@ def _built(bddl: Path) -> Any:
                 )
             except RandomizationError:
                 continue
+            if small:
+                # Each reset would look for the geoms again.
+                control.env.model.generate_id_mappings = lambda sim: None
+            return control
     raise SimulatorError(f"{bddl}: its objects found no place in {ATTEMPTS} attempts")

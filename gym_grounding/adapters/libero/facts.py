@@ -101,11 +101,11 @@ def scene_hash(scene: SceneFacts) -> str:
     """
     entities = [[e.name, e.category, e.kind, e.joints] for e in scene.entities.values()]
     described = json.dumps([scene.id, scene.problem, entities], sort_keys=True)
-    return hashlib.sha256(f"{described}\n{_sources()}".encode()).hexdigest()
+    return hashlib.sha256(f"{described}\n{sources()}".encode()).hexdigest()
 
 
 @functools.cache
-def _sources() -> str:
+def sources() -> str:
     """sha256 (hex) over the wheels' own lists of file hashes, and over the versions."""
     digest = hashlib.sha256()
     for name in _SOURCES:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero import install
-from gym_grounding.adapters.libero.robosuite_names import MjRenderContextOffscreen, binding_utils
+from gym_grounding.adapters.libero.robosuite_names import MjRenderContextOffscreen, binding_utils, mujoco
 from gym_grounding.errors import MissingRenderer, SimulatorError
 
 _PARTS = ("con", "gl_ctx", "scn", "cam", "vopt", "pert", "model", "data", "sim")
@@ -21,6 +24,9 @@ class Painter:
 
     Args:
         sim: robosuite's ``MjSim``.
+
+    Attributes:
+        sim: the same.
 
     Raises:
         MissingRenderer: no usable GL library; names it and the packages that bring it.
@@ -44,7 +50,25 @@ class Painter:
         # Group 0 holds the collision shapes, group 1 the visible ones.
         context.vopt.geomgroup[0], context.vopt.geomgroup[1] = 0, 1
         self._context: Any = context
+        self.sim: Any = sim
         self._cameras = sim.model.camera_name2id
+        self._posed: Any = None
+
+    @contextmanager
+    def posed(self, positions: NDArray[np.float64]) -> Iterator[None]:
+        """Within it, ``draw`` shows the scene with these positions, shape (nq,), instead of its present state."""
+        model, present = self._context.model._model, self._context.data
+        if self._posed is None:
+            self._posed = SimpleNamespace(_data=mujoco.MjData(model))
+        data = self._posed._data
+        data.qpos[:] = positions
+        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_camlight):
+            stage(model, data)
+        self._context.data = self._posed
+        try:
+            yield
+        finally:
+            self._context.data = present
 
     def draw(self, camera: str, size: int) -> NDArray[np.uint8]:
         """A picture of the present state in OpenGL order (first row at the bottom), shape (size, size, 3)."""
@@ -56,7 +80,7 @@ class Painter:
 
     def close(self) -> None:
         """Free the GL context; safe to call twice."""
-        self._context = None
+        self._context = self._posed = self.sim = None
 
 
 class _Host:

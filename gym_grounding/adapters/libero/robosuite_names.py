@@ -5,6 +5,7 @@ from __future__ import annotations
 from gym_grounding.adapters.libero import install
 
 with install.importing():
+    import mujoco
     from libero.libero import get_default_path_dict, get_libero_path
     from libero.libero.benchmark import task_maps
     from libero.libero.envs.bddl_utils import robosuite_parse_problem
@@ -13,20 +14,37 @@ with install.importing():
     from libero.libero.envs.objects.target_zones import TargetZone
     from libero.libero.envs.predicates import get_predicate_fn, get_predicate_fn_dict
     from mujoco import get_mju_user_warning, mjtGeom, mjtJoint, mjtWarning, set_mju_user_warning
+    from robosuite.controllers.osc import OperationalSpaceController
+    from robosuite.models.grippers import PandaGripper
+    from robosuite.models.tasks import Task as RobosuiteTask
     from robosuite.utils import binding_utils
     from robosuite.utils.binding_utils import MjRenderContextOffscreen
+    from robosuite.utils.control_utils import nullspace_torques, opspace_matrices, orientation_error
     from robosuite.utils.errors import RandomizationError
     from robosuite.utils.mjcf_utils import string_to_array
     from robosuite.utils.observables import Observable, sensor
-    from robosuite.utils.transform_utils import convert_quat
+    from robosuite.utils.transform_utils import (
+        axisangle2quat,
+        convert_quat,
+        mat2pose,
+        mat2quat,
+        pose2mat,
+        pose_in_A_to_pose_in_B,
+        pose_inv,
+        quat2mat,
+    )
 
 __all__ = [
     "ControlEnv",
     "MjRenderContextOffscreen",
     "Observable",
+    "OperationalSpaceController",
+    "PandaGripper",
     "RandomizationError",
+    "RobosuiteTask",
     "SiteObjectState",
     "TargetZone",
+    "axisangle2quat",
     "binding_utils",
     "convert_quat",
     "get_default_path_dict",
@@ -34,9 +52,19 @@ __all__ = [
     "get_mju_user_warning",
     "get_predicate_fn",
     "get_predicate_fn_dict",
+    "mat2pose",
+    "mat2quat",
     "mjtGeom",
     "mjtJoint",
     "mjtWarning",
+    "mujoco",
+    "nullspace_torques",
+    "opspace_matrices",
+    "orientation_error",
+    "pose2mat",
+    "pose_in_A_to_pose_in_B",
+    "pose_inv",
+    "quat2mat",
     "robosuite_parse_problem",
     "sensor",
     "set_mju_user_warning",

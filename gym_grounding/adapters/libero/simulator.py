@@ -1,4 +1,7 @@
-"""One compiled LIBERO scene, stepped by LIBERO's own code. It serves every task, variant and goal of the scene.
+"""One compiled LIBERO scene, which serves every task, variant and goal of the scene.
+
+It is stepped by the core, to the last bit as LIBERO's own code steps it, and by that code where the core does not
+cover the scene.
 
 Surprises:
     ``set_init_state`` leaves the gripper's ramp, the controller's goal and the fixtures alone; a reset must come first.
@@ -15,6 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gym_grounding.adapters.libero.core import layout
+from gym_grounding.adapters.libero.core.start import Traces, start
+from gym_grounding.adapters.libero.core.stepper import Stepper
 from gym_grounding.adapters.libero.environment import Environment
 from gym_grounding.adapters.libero.painter import Painter
 from gym_grounding.adapters.libero.robosuite_names import Observable, convert_quat, sensor
@@ -28,6 +34,7 @@ class Simulator:
     Args:
         bddl: any BDDL file of the scene.
         draws: whether observations hold pictures.
+        reference: step LIBERO's own code, whatever the core covers.
 
     Raises:
         MissingRenderer: pictures were asked for and cannot be drawn.
@@ -37,19 +44,32 @@ class Simulator:
         image_size: side of the pictures in observations [pixels]; may change between episodes.
     """
 
-    def __init__(self, bddl: Path, draws: bool) -> None:
-        self._environment: Environment | None = Environment(bddl)
+    def __init__(self, bddl: Path, draws: bool, reference: bool = False) -> None:
+        # What draws needs the whole scene at each step; what does not makes a second one where it is ever asked to.
+        self._small = not draws and not reference
+        self._environment: Environment | None = Environment(bddl, self._small)
+        if self._small and layout.uncovered(self._environment.problem):
+            self._environment.close()
+            self._environment, self._small = Environment(bddl), False
         self.env: Any = self._environment.problem
         self.image_size = 128
         self._painter: Painter | None = None
         self._drawing = False
-        self._add_fixture_observables()
-        if draws:
-            try:
-                self._add_camera_observables(self._ready_painter())
-            except BaseException:
-                self.close()
-                raise
+        self._draws = draws
+        self._stepper: Stepper | None = None
+        self._traces = Traces(self._environment)
+        try:
+            painter = self._ready_painter() if draws else None
+            if reference or layout.uncovered(self.env):
+                self._add_fixture_observables()
+                if painter is not None:
+                    self._add_camera_observables(painter)
+            else:
+                sim = self.env.sim
+                self._stepper = Stepper(sim.model._model, sim.data._data, layout.read(self.env))
+        except BaseException:
+            self.close()
+            raise
 
     def start(
         self,
@@ -82,17 +102,30 @@ class Simulator:
         if fixtures is not None and set(fixtures) != set(self.env.fixtures_dict):
             known = ", ".join(sorted(self.env.fixtures_dict))
             raise SimulatorError(f"Fixture poses for {', '.join(sorted(fixtures))}; the scene has {known}")
+        started = environment.preset(init_state, joints) if joints else init_state
+        if self._stepper is not None:
+            trace = self._traces.of(bddl, seed)
+            poses = trace.fixtures if fixtures is None else fixtures
+            bodies = {self.env.obj_body_id[name]: pose for name, pose in poses.items()}
+            start(self._stepper, trace.warm, started, bodies)
+            # LIBERO lights what is on before the first picture, and after all later ones.
+            self.env._post_process()
+            return self._observed(self._stepper, drawing)
         self._drawing = False
         environment.reset(bddl, seed)
         for name, pose in (fixtures or {}).items():
             environment.place_fixture(name, pose)
         self._drawing = drawing
-        started = environment.preset(init_state, joints) if joints else init_state
         observation: Mapping[str, Any] = environment.control.set_init_state(started)
         return observation
 
     def step(self, action: NDArray[np.float64], drawing: bool) -> Mapping[str, Any]:
         """Advance one control step (50 ms, 25 physics steps) and return LIBERO's observation."""
+        if self._stepper is not None:
+            self._stepper.step(action)
+            observed = self._observed(self._stepper, drawing)
+            self.env._post_process()
+            return observed
         self._drawing = drawing
         observation: Mapping[str, Any] = self.env.step(action)[0]
         return observation
@@ -108,10 +141,8 @@ class Simulator:
         Raises:
             SimulatorError: the objects cannot be placed.
         """
-        assert self._environment is not None
-        self._drawing = False
-        self._environment.reset(bddl, seed)
-        return self.state(), self._environment.fixture_poses()
+        trace = self._traces.of(bddl, seed)
+        return trace.state.copy(), {name: pose.copy() for name, pose in trace.fixtures.items()}
 
     def look(self, state: NDArray[np.float64], camera: str, size: int) -> NDArray[np.uint8]:
         """A picture of another state; the episode is over. See ``picture``.
@@ -141,7 +172,14 @@ class Simulator:
         Raises:
             MissingRenderer: no usable GL library.
         """
-        return self._ready_painter().draw(camera, size)
+        painter = self._ready_painter()
+        if not self._small:
+            return painter.draw(camera, size)
+        assert self._environment is not None
+        assert self._stepper is not None
+        self._environment.dress(painter.sim.model)
+        with painter.posed(self._stepper.present()):
+            return painter.draw(camera, size)
 
     def close(self) -> None:
         """Free the scene; safe to call twice."""
@@ -150,11 +188,23 @@ class Simulator:
             self._painter = None
         if self._environment is not None:
             self._environment.close()
-            self._environment = self.env = None
+            self._environment = self.env = self._stepper = None
+
+    def _observed(self, stepper: Stepper, drawing: bool) -> dict[str, Any]:
+        observation: dict[str, Any] = stepper.observation()
+        if self._draws:
+            size, painter = self.image_size, self._ready_painter()
+            pictures = {camera: np.zeros((size, size, 3), np.uint8) for camera in CAMERAS}
+            if drawing:
+                with painter.posed(stepper.memory.drawn):
+                    pictures = {camera: painter.draw(camera, size) for camera in CAMERAS}
+            observation |= {f"{camera}_image": picture for camera, picture in pictures.items()}
+        return observation
 
     def _ready_painter(self) -> Painter:
         if self._painter is None:
-            self._painter = Painter(self.env.sim)
+            assert self._environment is not None
+            self._painter = Painter(self._environment.full() if self._small else self.env.sim)
         return self._painter
 
     def _add_fixture_observables(self) -> None:

@@ -1,0 +1,12 @@
+"""LIBERO's control step, observations and episode starts without LIBERO's Python, equal to them to the last bit.
+
+``layout`` reads off LIBERO's environment where things are; ``stepper`` advances a scene with ``compiled`` (numba) or
+``plain`` (Python); ``model`` makes and keeps the small physics models; ``start`` begins episodes.
+
+Surprises, mujoco 3.3.2:
+    LIBERO runs two forward passes before each physics step. Their constraint solves write the solver's warm start, so
+    they cannot be left out: without them runs part in the last bit, in LIBERO-Object at the first physics step. All
+    else that they compute is computed again, so one solve each is enough.
+    The first control step after a reset uses the arm's pose, Jacobian and inertia from before the initial state.
+    The goal of a rotation passes through float32.
+"""
