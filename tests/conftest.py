@@ -1,5 +1,7 @@
 """Fixtures that several test modules share."""
 
+import shutil
+
 import pytest
 from hypothesis import settings
 
@@ -10,6 +12,16 @@ from gym_grounding.testing import TOY_REGISTRY
 # the time of one example says more about the machine than about the code
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Compiled models go into a folder of the tests' own, so that the user's cache neither helps nor grows."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GYM_GROUNDING_CACHE", str(folder))
+        yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -118,13 +118,17 @@ def run(code, folder, **environment):
 
 
 @pytest.mark.sim
-def test_a_state_episode_prints_and_writes_nothing(tmp_path):
+@pytest.mark.parametrize("chosen", [None, "elsewhere"])
+def test_a_state_episode_prints_nothing_and_writes_only_its_compiled_model(chosen, tmp_path):
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()
-    done = run(OPEN + EPISODE + QUIET, work, HOME=str(home), XDG_CACHE_HOME=None, XDG_CONFIG_HOME=None)
+    cache = home / ".cache" / "gym-grounding" if chosen is None else tmp_path / chosen
+    folders = {"HOME": str(home), "XDG_CACHE_HOME": None, "XDG_CONFIG_HOME": None}
+    done = run(OPEN + EPISODE + QUIET, work, **folders, GYM_GROUNDING_CACHE=chosen and str(cache))
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [(path.parent, path.suffix) for path in written] == [(cache, ".bin")]
 
 
 @pytest.mark.sim
