@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +117,22 @@ def replace(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing can be written, nothing can be removed
+            part.unlink(missing_ok=True)
+        reason = error.strerror or type(error).__name__
+        raise UnwritableOutput(f"{path}: cannot be written ({reason}); give another file") from error
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Find out before long work whether ``replace`` will be able to write here; leaves no trace.
+
+    Raises:
+        UnwritableOutput: no file can be made beside the path.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=path.absolute().parent):
+            pass
+    except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnwritableOutput(f"{path}: cannot be written ({reason}); give another file") from error
 

@@ -296,7 +296,7 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     IDS names variants; default: all with a goal of their own. Stopped at any moment, the same command goes on. Exit
     code 1 when an episode could not be finished. A run that would cost rows their certificates is refused.
     """
-    from gym_grounding.variants import _certificates
+    from gym_grounding.variants import _certificates, _evidence_file
     from gym_grounding.variants import certify as trying
     from gym_grounding.variants._reached import FILE, Reached
 
@@ -305,7 +305,10 @@ def certify(ids: tuple[str, ...], registry: Path | None, init_states: str, recor
     listing = {name: listed(given[name]) for name in ("tasks", "conditions", "tiers")}
     rows = trying.chosen(manifest, given["originals"], ids, given["suite"], **listing)
     starts = trying.pending(manifest, rows, states, kept, given["horizon"], given["fresh"])
-    if not given["record_only"]:  # refuse now, not after hours
+    if starts:  # refuse now, not after hours
+        _evidence_file.refuse_unwritable(kept.path)
+    if not given["record_only"]:
+        _evidence_file.refuse_unwritable(Path(manifest.path))
         _certificates.certified(Path(manifest.path).read_bytes(), kept, manifest.path)
         if not given["force"]:
             _certificates.refuse_loss(manifest, kept, trying.coming(starts))

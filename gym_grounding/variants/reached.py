@@ -80,22 +80,23 @@ def _figures(manifest: Manifest, outcomes: Mapping[str, Mapping[int, Outcome]], 
     for one in ORIGINALS:
         if one.suite in manifest.suites:
             own = [outcomes[task.id] for task in manifest.suite_tasks(one.suite)]
-            rows.append((f"{one.suite}: own goals reached", _mean(own), f"{one.least} %", f"{one.aim} %"))
+            rows.append((f"{one.suite}: own goals reached", *_means(own), f"{one.least} %", f"{one.aim} %"))
     strict = manifest.select(conditions=["contrast"], tiers=["strict"])
     if strict:
-        rows.append(("strict contrasts shown reachable", _shown(strict), f"{STRICT.least} %", f"{STRICT.aim} %"))
+        rows.append(("strict contrasts shown reachable", *_shown(strict), f"{STRICT.least} %", f"{STRICT.aim} %"))
     if STEPS.suite in manifest.suites:
         swaps = manifest.select(suite=SWAPS.suite, conditions=["swap"])
-        rows.append((f"{SWAPS.suite}: swaps shown reachable", _shown(swaps), f"{SWAPS.least} %", f"{SWAPS.aim} %"))
+        rows.append((f"{SWAPS.suite}: swaps shown reachable", *_shown(swaps), f"{SWAPS.least} %", f"{SWAPS.aim} %"))
         steps = [step for task in manifest.suite_tasks(STEPS.suite) for step in _steps(outcomes[task.id])]
         median = f"{statistics.median_low(steps)} steps" if steps else NOTHING
         what = f"{STEPS.suite}: median length of an episode that reaches its own goal"
-        rows.append((what, median, f"{STEPS.least} steps", f"{STEPS.aim} steps"))
+        rows.append((what, median, "", f"{STEPS.least} steps", f"{STEPS.aim} steps"))
     return Table(
         "Figures",
         "Own goals: canonical tasks, mean over tasks, in brackets successes and episodes. Shown reachable: reached "
-        f"from at least one initial state, in brackets variants. {_whose(record)}",
-        ("what", "measured", "at least", "aim"),
+        "from at least one initial state, in brackets variants. For good: the same, counting stable episodes or stable "
+        f"goals alone. {_whose(record)}",
+        ("what", "measured", "for good", "at least", "aim"),
         tuple(rows),
     )
 
@@ -107,25 +108,32 @@ def _whose(record: Reached) -> str:
     return f"{own} Not counted: {others}." if others else own
 
 
-def _mean(own: Sequence[Mapping[int, Outcome]]) -> str:
+def _means(own: Sequence[Mapping[int, Outcome]]) -> tuple[str, str]:
     sums = [total for total in map(in_sum, own) if total is not None]
     if not sums:
-        return NOTHING
-    share = statistics.fmean(total.successes / total.attempts for total in sums)
+        return NOTHING, NOTHING
     missing = f"; {len(own) - len(sums)} of {len(own)} tasks not measured" if len(sums) < len(own) else ""
-    never = sum(not total.successes for total in sums)
+    return _mean(sums, [one.successes for one in sums], missing), _mean(sums, [one.stable for one in sums], missing)
+
+
+def _mean(sums: Sequence[Reach], good: Sequence[int], missing: str) -> str:
+    share = statistics.fmean(number / total.attempts for number, total in zip(good, sums, strict=True))
+    never = good.count(0)
     zero = f"; {never} tasks at 0" if never else ""
-    successes, attempts = sum(one.successes for one in sums), sum(one.attempts for one in sums)
-    return f"{100 * share:.1f} % ({successes} of {attempts}{missing}{zero})"
+    return f"{100 * share:.1f} % ({sum(good)} of {sum(one.attempts for one in sums)}{missing}{zero})"
 
 
-def _shown(variants: Sequence[Variant]) -> str:
-    found = [one for one in map(manifests.reachable, variants) if one is not None]
+def _shown(variants: Sequence[Variant]) -> tuple[str, str]:
+    found = [one for one in variants if manifests.reachable(one) is not None]
     if not found:
-        return NOTHING
-    shown = found.count(manifests.SHOWN)
+        return NOTHING, NOTHING
     missing = f"; {len(variants) - len(found)} not measured" if len(found) < len(variants) else ""
-    return f"{100 * shown / len(found):.1f} % ({shown} of {len(found)}{missing})"
+    shown = [one for one in found if manifests.reachable(one) == manifests.SHOWN]
+    stable = sum(manifests.standing(one) == "stable" for one in shown)
+    first, second = (
+        f"{100 * number / len(found):.1f} % ({number} of {len(found)}{missing})" for number in (len(shown), stable)
+    )
+    return first, second
 
 
 def _steps(outcomes: Mapping[int, Outcome]) -> list[int]:

@@ -2,8 +2,10 @@
 
 import json
 import re
+import tempfile
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import fake_oracle
 import pytest
@@ -13,7 +15,7 @@ from mini_registry import controlled, mini, parsed, put, refusals, variant_at
 from gym_grounding import cli, manifest
 from gym_grounding.errors import InvalidOption, UnwritableOutput
 from gym_grounding.manifest import Reach
-from gym_grounding.variants import _certificates, _figure, _yaml, certify, coverage, reached, show
+from gym_grounding.variants import _certificates, _evidence_file, _figure, _yaml, certify, coverage, reached, show
 from gym_grounding.variants._certificates import certified
 from gym_grounding.variants._reached import HORIZON, Reached
 from gym_grounding.variants._reached_file import Outcome
@@ -447,7 +449,10 @@ def test_the_figures_are_those_of_the_record(shipped, measured):
     assert figures["LiberoGoal: own goals reached"] == "50.0 % (1 of 2; 9 of 10 tasks not measured)"
     assert figures["LiberoSpatial: own goals reached"] == "nothing measured"
     assert figures["LiberoGoal: median length of an episode that reaches its own goal"] == "60 steps"
-    assert "not measured" in figures["strict contrasts shown reachable"]
+    assert figures["strict contrasts shown reachable"] == "50.0 % (1 of 2; 93 not measured)"
+    good = {row[0]: row[2] for row in found["Figures"].rows}
+    assert good["LiberoGoal: own goals reached"] == "50.0 % (1 of 2; 9 of 10 tasks not measured)"
+    assert good["strict contrasts shown reachable"] == "0.0 % (0 of 2; 93 not measured)"
     task = {row[0]: row[1:] for row in found["Own goals by task"].rows}
     assert task["LiberoGoal-T0"] == ("open the middle drawer of the cabinet", 2, 1, 1, 0, 0, 60, "no grasp (1)")
     assert f"Episodes of oracle 7 in {PHYSICS}, at most {HORIZON} control steps." in found["Figures"].caption
@@ -588,6 +593,36 @@ def test_certify_refuses_to_lose_certificates_before_it_begins(faked, monkeypatc
     assert "certificates written" in done.stdout
     shown = {row.id for row in manifest.load(place[1]).variants.values() if manifest.reach(row)}
     assert shown == {f"Mini-T0-{LEFT}"}
+
+
+@pytest.mark.parametrize("which", [1, 3])
+def test_certify_finds_a_place_that_takes_no_file_before_it_begins(which, faked, monkeypatch, place):
+    """A read-only file system, which refuses the removal of a file as well."""
+    place[3].parent.joinpath("other").mkdir()
+    place = (*place[:3], place[3].parent / "other" / "reached.jsonl")
+    read_only = place[which].parent
+
+    def made(dir=None, **options):
+        if dir == read_only:
+            raise OSError(30, "Read-only file system")
+        return real(dir=dir, **options)
+
+    real = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", made)
+    monkeypatch.setattr(certify, "measure", fake_oracle.without_source)
+    done = run("certify", *place, "--init-states", "0")
+    assert done.exit_code == 2
+    assert f"{place[which]}: cannot be written (Read-only file system); give another file" in done.stderr
+
+
+def test_what_cannot_even_be_removed_hides_no_reason(record, tmp_path, monkeypatch):
+    def refused(self, *args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    for name in ("write_text", "unlink"):
+        monkeypatch.setattr(Path, name, refused)
+    with pytest.raises(UnwritableOutput, match=r"own\.yaml: cannot be written \(Read-only"):
+        _evidence_file.replace(tmp_path / "own.yaml", "text")
 
 
 def test_certificates_of_episodes_that_could_not_be_finished_stay(faked, monkeypatch, place, tmp_path):
