@@ -653,19 +653,31 @@ def test_any_variant_with_a_goal_can_be_in_the_sample():
 
 SAMPLE = {
     "LiberoGoal-T0-Swap1": "stable",
-    "LiberoGoal-T7-ContrastAction1": "trivial",
     "LiberoGoal-T4-Swap3": "stable",
+    "LiberoGoal-T7-Reverse1": "stable",
+    "LiberoGoal-T7-ContrastAction1": "trivial",
     "LiberoSpatial-T0-ContrastTarget1": "stable",
+    "LiberoObject-T6-ContrastRelation1": "not_reached",
+    "LiberoLong-T5-ContrastRelation1": "stable",
 }
+LAST_BITS = 10
+"""Control steps by which another processor's last bits may move the moment at which a goal first holds."""
 
 
 @pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_is_certified_again(name):
-    """As the record says; of what it does not hold yet, two episodes say the same."""
+    """As the record says."""
     start, known = start_of(name)
     (tried,) = certify.measure(start)
     assert tried.message == ""
-    assert tried.outcome.verdict == SAMPLE[name]
-    assert tried.outcome == (known or certify.measure(start)[0].outcome)
+    assert tried.outcome.verdict == known.verdict == SAMPLE[name]
+    assert abs(tried.outcome.first - known.first) <= LAST_BITS
+
+
+def test_the_registry_says_what_the_record_says():
+    record = Reached()
+    for row in certify.chosen(BOOK):
+        assert manifests.reach(row) == record.reach(BOOK.task(row.task), row.goal, row.joints, row.judged)
+        assert manifests.reach(row).attempts >= 10
