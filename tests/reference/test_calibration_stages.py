@@ -43,6 +43,8 @@ GUIDED = ("oracle", "deaf", "learner", *(f"noisy-{p}" for p in SHARES))
 FLOOR = ("still", "random")
 SHORT = 20
 """Steps of those that reach nothing."""
+SURE = 0.02
+"""How far random actions move the hand in so few steps, whatever they are [m]."""
 UNREACHED = "LiberoGoal-T1-ContrastTarget1"
 """A goal that takes longer than the horizon."""
 
@@ -142,7 +144,7 @@ def test_every_episode_is_that_of_the_goal_that_the_policy_follows(study, name):
         assert set(one.held_at_end) - set(one.void) == ({label} if label else set()), one.cell
         moved = bool(theory.outcome(row, one.stage).moved)
         for threshold in MOTION_THRESHOLDS:
-            if name != "random" or threshold <= INITIATION:
+            if name != "random" or threshold <= SURE:
                 assert (str(threshold) in one.motion_steps) is moved, (one.cell, threshold)
 
 
@@ -155,7 +157,7 @@ def test_every_number_is_what_theory_says(study, name):
 def compare(study, found, theory, name):
     """Values, counts and intervals of all measurements of one policy."""
     for quantity, scope, value in found:
-        if quantity.endswith("_correlation") or (name == "random" and (scope.threshold or 0) > INITIATION):
+        if quantity.endswith("_correlation") or (name == "random" and (scope.threshold or 0) > SURE):
             continue
         assert same(value.mean, theory.value(quantity, scope)), (quantity, scope, value)
         assert bool(value.reason) == (value.mean is None)
@@ -310,7 +312,7 @@ def test_the_floor_reaches_nothing(study, name):
     trained = found.value("normalised_goal_switch", **OWN_READING, trained=True)
     assert "never reached under their own" in trained.reason
     for condition in ("original", "collision"):
-        moved = found("action_initiation", condition=condition, stage=LAST, threshold=INITIATION)
+        moved = found("action_initiation", condition=condition, stage=LAST, threshold=SURE)
         assert moved == (name == "random")
 
 
