@@ -25,6 +25,8 @@ from gym_grounding.adapters.libero.core import model
 
 SCENES = ("LiberoGoal-T8", "LiberoSpatial-T4")
 VARIANTS, INIT_STATES, LENGTH, OPEN_AT_ONCE = 3, (0, 11), 12, 4
+DRAWN = (0, 3, 7, 12)
+"""Steps of which pictures are compared."""
 MOVES = {"step": 60, "reset": 12, "picture": 8, "change": 8, "open": 8, "close": 3, "free": 1}
 """How often each is drawn."""
 
@@ -90,7 +92,7 @@ class Truths:
     def __init__(self, pictures: bool) -> None:
         self.pictures = pictures
         self._shown: dict[Story, list[str]] = {}
-        self._drawn: dict[tuple[Story, int], str] = {}
+        self._drawn: dict[Story, dict[int, str]] = {}
 
     def shown(self, story: Story, step: int) -> str:
         """Digest after so many steps."""
@@ -98,13 +100,12 @@ class Truths:
             self._shown[story] = [shown for _, shown in self._told(story)]
         return self._shown[story][step]
 
-    def drawn(self, story: Story, step: int) -> str:
-        """Digest of the picture after so many steps; no other was drawn in the episode."""
-        if (story, step) not in self._drawn:
-            env = next(env for number, (env, _) in enumerate(self._told(story)) if number == step)
-            self._drawn[story, step] = picture(env)
-            env.close()
-        return self._drawn[story, step]
+    def drawn(self, story: Story, step: int) -> str | None:
+        """Digest of the picture after so many steps, where a picture of it was kept."""
+        if story not in self._drawn:
+            told = enumerate(self._told(story))
+            self._drawn[story] = {number: picture(env) for number, (env, _) in told if number in DRAWN}
+        return self._drawn[story].get(step)
 
     def _told(self, story: Story) -> Iterator[tuple[Any, str]]:
         ADAPTER.clear()
@@ -138,7 +139,7 @@ class Fuzz:
         self._truths = truths
         self._stories = [Story(variant, number) for variant in variants() for number in INIT_STATES]
         for story in self._stories:
-            truths.shown(story, 0)  # told before anything else is open
+            truths.shown(story, 0)
         self._played: list[Played] = []
         self.moves: deque[str] = deque(maxlen=40)
         self.counts: Counter[str] = Counter()
@@ -181,7 +182,9 @@ class Fuzz:
     def _picture(self, one: Played) -> str:
         if one.step < 0:
             return self._reset(one)
-        return self._compared(one, picture(one.env), self._truths.drawn(one.story, one.step))
+        # Those of other steps are drawn too, to see that nothing after them is any different.
+        shown = picture(one.env)
+        return self._compared(one, shown, self._truths.drawn(one.story, one.step) or shown)
 
     def _change(self, one: Played) -> str:
         one.env.close()

@@ -8,6 +8,7 @@ its vector form, for each episode a reset, the initial state, idle steps, and ra
 from __future__ import annotations
 
 import argparse
+import importlib
 import multiprocessing
 import os
 import sys
@@ -36,6 +37,12 @@ def libero() -> Any:
         return ControlEnv(path, use_camera_obs=False, has_offscreen_renderer=False, ignore_done=True)
 
 
+def libero_vectors() -> Any:
+    """LIBERO's module of vector environments, which must not be the first to bring robosuite in."""
+    importlib.import_module("gym_grounding.adapters.libero.robosuite_names")
+    return importlib.import_module("libero.libero.envs.venv")
+
+
 def ours() -> Any:
     """The registered environment of the task, state only, started."""
     import gymnasium
@@ -55,9 +62,7 @@ def actions(count: int) -> Any:
 
 def rollouts(episodes: int, steps: int) -> None:
     """LIBERO's evaluation loop."""
-    from libero.libero.envs.venv import DummyVectorEnv
-
-    env = DummyVectorEnv([libero])
+    env = libero_vectors().DummyVectorEnv([libero])
     states = facts.init_states(manifest.load().task(TASK))
     settle, drawn = manifest.load().settle, actions(steps)
     env.seed(0)
@@ -75,9 +80,7 @@ def rollouts(episodes: int, steps: int) -> None:
 
 def vector(steps: int) -> float:
     """LIBERO's two processes, and this one, which serves them."""
-    from libero.libero.envs.venv import SubprocVectorEnv
-
-    env = SubprocVectorEnv([libero, libero])
+    env = libero_vectors().SubprocVectorEnv([libero, libero])
     env.reset()
     states = facts.init_states(manifest.load().task(TASK))
     env.set_init_state(states[:2])

@@ -90,7 +90,9 @@ def test_environments_in_any_order_show_what_new_ones_show(benchmarks, capsys):
 def test_so_do_their_pictures(benchmarks, monkeypatch, capsys):
     import fuzz
 
-    monkeypatch.setattr(fuzz, "MOVES", fuzz.MOVES | {"step": 30, "change": 4, "free": 0})
+    monkeypatch.setattr(fuzz, "VARIANTS", 1)
+    monkeypatch.setattr(fuzz, "INIT_STATES", (5,))
+    monkeypatch.setattr(fuzz, "MOVES", fuzz.MOVES | {"picture": 30, "change": 4, "free": 0})
     assert fuzz.main(["--moves", "60", "--seed", "1", "--pictures"]) == 0
     assert "picture" in capsys.readouterr().out
 
