@@ -1,9 +1,9 @@
 """Environments used in any order beside ones that were used once: never a difference.
 
 ``python benchmarks/fuzz.py --moves 5000 --seed 7`` opens several environments of two scenes and draws what happens
-next: reset, step, read a picture, change to another variant, close, free what is idle. What each shows is compared, to
-the last bit, with the same episode in an environment of its own in which nothing else ever happened. Exit code 1 at
-the first difference, with the moves that led to it; the same seed draws the same moves.
+next: reset, step, render a picture, look at one observed before, change to another variant, close, free what is idle.
+What each shows is compared, to the last bit, with the same episode in an environment of its own in which nothing else
+ever happened. Exit code 1 at the first difference, with the moves that led to it; the same seed draws the same moves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCENES = ("LiberoGoal-T8", "LiberoSpatial-T4")
 VARIANTS, INIT_STATES, LENGTH, OPEN_AT_ONCE = 3, (0, 11), 12, 4
 DRAWN = (0, 3, 7, 12)
 """Steps of which pictures are compared."""
-MOVES = {"step": 60, "reset": 12, "picture": 8, "change": 8, "open": 8, "close": 3, "free": 1}
+MOVES = {"step": 60, "reset": 12, "picture": 8, "look": 8, "change": 8, "open": 8, "close": 3, "free": 1}
 """How often each is drawn."""
 
 
@@ -55,11 +55,11 @@ def variants() -> list[str]:
     return chosen
 
 
-def made(variant: str) -> Any:
-    """Its registered environment; with a render mode where pictures can be drawn."""
+def made(variant: str, pictures: bool) -> Any:
+    """Its registered environment."""
     return gymnasium.make(
         f"gym_grounding:Grounding/{variant}-v{manifest.load().version}",
-        observation="state",
+        observation="both" if pictures else "state",
         image_size=64,
         settle_steps=1,
         stop="horizon",
@@ -69,17 +69,22 @@ def made(variant: str) -> Any:
 
 
 def digest(env: Any, seen: Mapping[str, Any], *told: Any) -> str:
-    """Of all that an environment shows, and of its state."""
+    """Of all that an environment shows but pictures, and of its state."""
     shown = hashlib.sha256(repr(told).encode())
-    for key in sorted(seen):
+    for key in sorted(key for key in seen if not key.endswith("_image")):
         shown.update(np.ascontiguousarray(seen[key]).tobytes())
     shown.update(env.get_wrapper_attr("scene").state().tobytes())
     return shown.hexdigest()
 
 
-def picture(env: Any) -> str:
-    """Of what it renders."""
-    return hashlib.sha256(env.render().tobytes()).hexdigest()
+def picture(drawn: Any) -> str:
+    """Of a picture."""
+    return hashlib.sha256(np.array(drawn).tobytes()).hexdigest()
+
+
+def observed(seen: Mapping[str, Any]) -> str:
+    """Of both cameras' pictures."""
+    return " ".join(picture(seen[key]) for key in sorted(seen) if key.endswith("_image"))
 
 
 class Truths:
@@ -92,38 +97,47 @@ class Truths:
     def __init__(self, pictures: bool) -> None:
         self.pictures = pictures
         self._shown: dict[Story, list[str]] = {}
-        self._drawn: dict[Story, dict[int, str]] = {}
+        self._drawn: dict[Story, dict[tuple[str, int], str]] = {}
 
     def shown(self, story: Story, step: int) -> str:
         """Digest after so many steps."""
         if story not in self._shown:
-            self._shown[story] = [shown for _, shown in self._told(story)]
+            self._shown[story] = [shown for _, _, shown in self._told(story)]
         return self._shown[story][step]
 
-    def drawn(self, story: Story, step: int) -> str | None:
-        """Digest of the picture after so many steps, where a picture of it was kept."""
+    def drawn(self, story: Story, what: str, step: int) -> str | None:
+        """Digest of what was ``rendered`` or ``observed`` after so many steps, where it was kept."""
         if story not in self._drawn:
-            told = enumerate(self._told(story))
-            self._drawn[story] = {number: picture(env) for number, (env, _) in told if number in DRAWN}
-        return self._drawn[story].get(step)
+            kept = self._drawn[story] = {}
+            for number, (env, seen, _) in enumerate(self._told(story)):
+                if number in DRAWN:
+                    kept["observed", number] = observed(seen)
+                    kept["rendered", number] = picture(env.render())
+        return self._drawn[story].get((what, step))
 
-    def _told(self, story: Story) -> Iterator[tuple[Any, str]]:
+    def _told(self, story: Story) -> Iterator[tuple[Any, Mapping[str, Any], str]]:
         ADAPTER.clear()
         model.clear()
-        env = made(story.variant)
+        env = made(story.variant, self.pictures)
         seen, info = env.reset(seed=0, options={"init_state": story.init_state})
-        yield env, digest(env, seen, info)
+        yield env, seen, digest(env, seen, info)
         for action in story.actions():
             seen, *told = env.step(action)
-            yield env, digest(env, seen, *told)
+            yield env, seen, digest(env, seen, *told)
         env.close()
 
 
 class Played:
-    """An open environment and where its story is."""
+    """An open environment, where its story is, and observations that may be looked at later.
 
-    def __init__(self, story: Story) -> None:
-        self.env, self.story, self.step = made(story.variant), story, -1
+    Args:
+        story: comes first.
+        pictures: whether it observes them.
+    """
+
+    def __init__(self, story: Story, pictures: bool) -> None:
+        self.env, self.story, self.step = made(story.variant, pictures), story, -1
+        self.kept: deque[tuple[Story, int, Mapping[str, Any]]] = deque(maxlen=6)
 
 
 class Fuzz:
@@ -150,7 +164,7 @@ class Fuzz:
         name = str(self._generator.choice(names, p=weights / weights.sum()))
         if not self._played and name not in ("open", "free"):
             name = "open"
-        if name == "picture" and not self._truths.pictures:
+        if name in ("picture", "look") and not self._truths.pictures:
             name = "step"
         number = int(self._generator.integers(max(1, len(self._played))))
         self.counts[name] += 1
@@ -172,6 +186,7 @@ class Fuzz:
             return self._reset(one)
         seen, *told = one.env.step(one.story.actions()[one.step])
         one.step += 1
+        one.kept.append((one.story, one.step, seen))
         return self._compared(one, digest(one.env, seen, *told), self._truths.shown(one.story, one.step))
 
     def _reset(self, one: Played) -> str:
@@ -183,19 +198,28 @@ class Fuzz:
         if one.step < 0:
             return self._reset(one)
         # Those of other steps are drawn too, to see that nothing after them is any different.
-        shown = picture(one.env)
-        return self._compared(one, shown, self._truths.drawn(one.story, one.step) or shown)
+        shown = picture(one.env.render())
+        return self._compared(one, shown, self._truths.drawn(one.story, "rendered", one.step) or shown)
+
+    def _look(self, one: Played) -> str:
+        """At the pictures of an earlier observation, perhaps of the episode before."""
+        if not one.kept:
+            return self._step(one)
+        story, step, seen = one.kept[int(self._generator.integers(len(one.kept)))]
+        shown = observed(seen)
+        differs = shown != (self._truths.drawn(story, "observed", step) or shown)
+        return f"{story}, pictures observed at step {step}" if differs else ""
 
     def _change(self, one: Played) -> str:
         one.env.close()
-        other = Played(self._story())
+        other = Played(self._story(), self._truths.pictures)
         self._played[self._played.index(one)] = other
         return self._reset(other)
 
     def _open(self, _: Played | None) -> str:
         if len(self._played) == OPEN_AT_ONCE:
             return self._step(self._played[0])
-        self._played.append(Played(self._story()))
+        self._played.append(Played(self._story(), self._truths.pictures))
         return self._reset(self._played[-1])
 
     def _close(self, one: Played) -> str:
