@@ -30,7 +30,7 @@ check: setup-test
 	$(RUN)/lint-imports
 
 bench: setup
-	$(RUN)/python benchmarks/steps.py
+	$(RUN)/python benchmarks/table.py
 
 setup: $(VENV)/.base
 setup-test: $(VENV)/.full

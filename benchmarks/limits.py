@@ -36,6 +36,14 @@ def timed(deed: Callable[[], Any]) -> float:
     return (time.thread_time_ns() - before) / 1e6
 
 
+def copied(model: Any, data: Any) -> Any:
+    """Another ``MjData`` in the same state, from which bare steps go the same way."""
+    copy = mujoco.MjData(model)
+    for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
+        getattr(copy, name)[:] = getattr(data, name)
+    return copy
+
+
 class Measured:
     """One scene's figures.
 
@@ -60,7 +68,7 @@ class Measured:
         begin()
         self.our_start = statistics.median(timed(begin) for _ in range(10))
         self.model, self.data = ours.env.sim.model._model, ours.env.sim.data._data
-        self.begun = self._copied()
+        self.begun = copied(self.model, self.data)
         self._steps(ours, theirs, steps)
         self.equal = bool(np.array_equal(theirs.get_sim_state(), ours.state()))
         ours.close()
@@ -74,18 +82,12 @@ class Measured:
         theirs.sim.step = lambda: (controls.append(theirs.sim.data.ctrl.copy()), step())
         self.rows = []
         for action in actions:
-            bare = self._copied()
+            bare = copied(self.model, self.data)
             both = self.model._address, bare._address
             libero = timed(lambda action=action: theirs.step(action))
             own = timed(lambda action=action: ours.step(action, drawing=False))
             self.rows.append((libero, own, timed(lambda both=both: [STEP(*both) for _ in range(25)])))
         self._replay(controls)
-
-    def _copied(self) -> Any:
-        copy = mujoco.MjData(self.model)
-        for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
-            getattr(copy, name)[:] = getattr(self.data, name)
-        return copy
 
     def _replay(self, controls: list[Any]) -> None:
         """The recorded torques again, with and without the solves that only warm the solver."""

@@ -31,7 +31,9 @@ ID = f"gym_grounding:Grounding/{TASK}-Original-v0"
 UNITS = {
     "steps_per_second": "steps per second",
     "step_ms": "step [ms]",
-    "reset_ms": "reset [ms]",
+    "unread_ms": "step, pictures unread [ms]",
+    "reset_ms": "reset to a start again [ms]",
+    "first_ms": "reset to a new start [ms]",
     "build_s": "build and first reset [s]",
     "first_mb": "memory of it [MB]",
     "second_mb": "memory of a second [MB]",
@@ -46,8 +48,8 @@ class Ours:
         kind = "both" if cameras else "state"
         self._env = gymnasium.make(ID, observation=kind, image_size=SIZE, settle_steps=0, stop="horizon", horizon=10**6)
 
-    def reset(self) -> Mapping[str, Any]:
-        return self._env.reset(seed=0, options={"init_state": INIT_STATE})[0]
+    def reset(self, init_state: int = INIT_STATE) -> Mapping[str, Any]:
+        return self._env.reset(seed=0, options={"init_state": init_state})[0]
 
     def step(self, action: Any) -> Mapping[str, Any]:
         return self._env.step(action)[0]
@@ -70,10 +72,10 @@ class Libero:
             camera_widths=SIZE,
         )
 
-    def reset(self) -> Mapping[str, Any]:
-        self._env.seed(INIT_STATE)  # a new environment then places the fixtures where ours stand
+    def reset(self, init_state: int = INIT_STATE) -> Mapping[str, Any]:
+        self._env.seed(init_state)  # a new environment then places the fixtures where ours stand
         self._env.reset()
-        observation: Mapping[str, Any] = self._env.set_init_state(self._states[INIT_STATE])
+        observation: Mapping[str, Any] = self._env.set_init_state(self._states[init_state])
         return observation
 
     def step(self, action: Any) -> Mapping[str, Any]:
@@ -97,16 +99,25 @@ def serve(pipe: Any, side: str, cameras: bool) -> None:
                 made.append(kind(cameras))
             seen = made[-1].reset()
         elif name == "reset":
-            seen = made[0].reset()
-        elif name == "run":
+            seen = made[0].reset(argument)
+        elif name in ("run", "unread"):
             for action in argument:
                 seen = made[0].step(action)
+                if name == "run":
+                    read(seen)
         spent = time.process_time() - before
         value = (made[0].state(), dict(seen)) if name == "state" else None
         size = resident() - empty if name == "build" else 0.0
         pipe.send((spent, size, value))
     pipe.close()
     os._exit(0)  # LIBERO's GL contexts complain when they are freed at the interpreter's end
+
+
+def read(seen: Mapping[str, Any]) -> None:
+    """Look at each picture."""
+    for key in seen:
+        if key.endswith("_image"):
+            np.array(seen[key])
 
 
 class Side:
@@ -151,22 +162,26 @@ def measure(cameras: bool, repeats: int, block: int, resets: int) -> dict[str, A
     actions[:, :, 2] -= 0.3  # down to the table, so that there are contacts
     actions = np.clip(actions, -1.0, 1.0).astype(np.float32)
     sides = {side: Side(side, cameras) for side in SIDES}
-    build, first, _ = zip(*(sides[side]("build") for side in SIDES), strict=True)
+    build, alone, _ = zip(*(sides[side]("build") for side in SIDES), strict=True)
     for side in SIDES:
         sides[side]("run", actions[repeats])  # warms up what is compiled at first use
     step = compared(in_turn(lambda side, repeat: sides[side]("run", actions[repeat])[0], repeats), 1000 / block)
     (ours, shown), (theirs, shown_there) = (sides[side]("state")[2] for side in SIDES)
     keys = sorted(shown.keys() & shown_there.keys())
     equal = [np.array_equal(ours, theirs), *(np.array_equal(shown[key], shown_there[key]) for key in keys)]
-    reset = compared(in_turn(lambda side, _: sides[side]("reset")[0], resets), 1000.0)
+    first = compared(in_turn(lambda side, repeat: sides[side]("reset", repeat + 1)[0], resets), 1000.0)
+    reset = compared(in_turn(lambda side, _: sides[side]("reset", INIT_STATE)[0], resets), 1000.0)
+    unread = in_turn(lambda side, repeat: sides[side]("unread", actions[repeat])[0], repeats if cameras else 0)
     both = [sides[side]("build")[1] for side in SIDES]
     for one in sides.values():
         one.close()
-    second = [after - before for after, before in zip(both, first, strict=True)]
-    rows = {"build_s": build, "first_mb": first, "second_mb": second}
+    second = [after - before for after, before in zip(both, alone, strict=True)]
+    rows = {"build_s": build, "first_mb": alone, "second_mb": second}
     once = {name: compared({side: [row[i]] for i, side in enumerate(SIDES)}) for name, row in rows.items()}
     rate = {**step, **{side: 1000 / step[side] for side in SIDES}}
-    found = {"steps_per_second": rate, "step_ms": step, "reset_ms": reset, **once}
+    found = {"steps_per_second": rate, "step_ms": step, "reset_ms": reset, "first_ms": first, **once}
+    if cameras:
+        found["unread_ms"] = compared(unread, 1000 / block)
     return {**found, "equal": all(equal), "steps": (repeats + 1) * block, "observations": keys}
 
 
@@ -181,6 +196,8 @@ def table(title: str, found: Mapping[str, Any]) -> str:
     """One section of the output."""
     lines = [f"{title:<30}{'ours':>10}{'LIBERO':>10}{'ratio':>8}"]
     for key, unit in UNITS.items():
+        if key not in found:
+            continue
         row = found[key]
         spread = "" if row["range"][0] == row["range"][1] else "  ({:.2f} to {:.2f})".format(*row["range"])
         lines.append(f"  {unit:<28}{row['ours']:>10.1f}{row['libero']:>10.1f}{row['ratio']:>8.2f}{spread}")

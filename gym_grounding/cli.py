@@ -1,4 +1,4 @@
-"""The command line: list, validate, variants, demos, show, evaluate, errors, observe, probe, report, salvage, metrics.
+"""The command line: list, validate, variants, demos, show, evaluate, errors, observe, probe, report, and so on.
 
 Input errors, and episodes that ended in an error, end with exit code 2; an interrupted evaluation with 130. Heavy
 modules are imported by the command that needs them.
@@ -454,6 +454,20 @@ def metrics() -> None:
     from gym_grounding.report import metrics_page
 
     click.echo(metrics_page())
+
+
+@main.command("cache")
+@click.option("--clear", is_flag=True, help="Remove them; they are compiled again when they are needed.")
+def cache_command(clear: bool) -> None:
+    """Compiled scenes kept between processes: where they are and what they take."""
+    from gym_grounding.adapters.libero.core import cache
+
+    place, entries = cache.folder(), cache.entries()
+    if place is None:
+        click.echo(f"no folder for the cache; name one with the environment variable {cache.FOLDER}")
+        return
+    size = sum(size for _, size, _ in entries) / 1e6
+    click.echo(f"{place}: {len(entries)} scenes, {size:.0f} MB" + (f"; {cache.clear()} removed" if clear else ""))
 
 
 main.add_command(demo_commands)

@@ -327,3 +327,15 @@ def test_salvage_copies_what_a_damaged_run_still_holds(tmp_path):
     assert saved.exit_code == 0, saved.output
     with RunStore.open(tmp_path / "new") as store:
         assert 0 < len(store.episodes()) <= count
+
+
+def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch):
+    from gym_grounding.adapters.libero.core import cache
+
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "kept"))
+    cache.write("a scene", bytes(3_000_000))
+    assert run("cache").output == f"{tmp_path / 'kept'}: 1 scenes, 3 MB\n"
+    assert run("cache", "--clear").output == f"{tmp_path / 'kept'}: 1 scenes, 3 MB; 1 removed\n"
+    assert run("cache").output == f"{tmp_path / 'kept'}: 0 scenes, 0 MB\n"
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    assert "GYM_GROUNDING_CACHE" in run("cache").output

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ def differing(seen, expected, ours, theirs):
 
 @pytest.mark.parametrize("case", CASES)
 def test_starts_and_steps_on_the_small_model_equal_liberos_own(case, tmp_path, monkeypatch):
-    """Both forms of the step, in one run of LIBERO's."""
+    """Both forms of the step, with and without LIBERO's repeated passes, in one run of LIBERO's."""
     from gym_grounding.adapters.libero.core import cache, compiled, layout, model, plain
     from gym_grounding.adapters.libero.core.start import Traces, start
     from gym_grounding.adapters.libero.core.stepper import Stepper
@@ -76,10 +78,11 @@ def test_starts_and_steps_on_the_small_model_equal_liberos_own(case, tmp_path, m
     with opened(case, reference=True) as theirs:
         env = theirs.env
         known = layout.read(env)
+        repeated = replace(known, watch=known.watch._replace(again=True))
         steppers = []
-        for backend in (compiled, plain):
+        for backend, layout_ in product((compiled, plain), (known, repeated)):
             small = model.small_model(env.model.get_xml())
-            steppers.append(Stepper(small, mujoco.MjData(small), known, backend))
+            steppers.append(Stepper(small, mujoco.MjData(small), layout_, backend))
         assert steppers[0].model is not steppers[1].model
         trace = Traces(theirs._environment).of(facts.bddl_path(task(case)), number)
         bodies = {env.obj_body_id[name]: pose for name, pose in (fixtures.poses(task(case), number) or {}).items()}
@@ -161,6 +164,60 @@ def test_threads_and_any_order_of_episodes_change_nothing():
         assert [alone[index] for index in order] == together
 
 
+def test_traces_made_in_threads_are_those_made_alone(monkeypatch):
+    """LIBERO draws from NumPy's global generator, which all threads share."""
+    from gym_grounding.adapters.libero.core.start import Traces
+
+    bddl = facts.bddl_path(task("goal"))
+
+    def trace(traces, seed):
+        found = traces.of(bddl, seed)
+        return (
+            found.state.tobytes() + found.warm.tobytes() + b"".join(pose.tobytes() for pose in found.fixtures.values())
+        )
+
+    with opened("goal") as first, opened("goal") as second:
+        alone = [trace(Traces(first._environment), seed) for seed in range(6)]
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            with ThreadPoolExecutor(2) as threads:
+                jobs = [
+                    threads.submit(lambda t, seeds: [trace(t, seed) for seed in seeds], Traces(one._environment), seeds)
+                    for one, seeds in ((first, range(6)), (second, range(5, -1, -1)))
+                ]
+                forth, back = (job.result() for job in jobs)
+        finally:
+            sys.setswitchinterval(interval)
+    assert forth == alone == back[::-1]
+
+
+def test_only_the_thread_that_asks_for_a_small_model_gets_one():
+    """Others, and children that are forked meanwhile, compile whole ones, and wait for nobody."""
+    from gym_grounding.adapters.libero import environment
+    from gym_grounding.adapters.libero.robosuite_names import binding_utils
+
+    compile_ = binding_utils.MjSim.from_xml_string
+    bodies = "<body><geom size='.1'/><geom size='.2' contype='0' conaffinity='0'/></body>"
+    text = f"<mujoco><worldbody>{bodies}</worldbody></mujoco>"
+
+    def geoms():
+        return binding_utils.MjSim.from_xml_string(text).model.ngeom
+
+    with environment.numpy_generator_kept(), environment._small_models():
+        assert geoms() == 1
+        with ThreadPoolExecutor(1) as threads:
+            assert threads.submit(geoms).result() == 2
+        child = os.fork()
+        if child == 0:
+            with ThreadPoolExecutor(1) as threads:  # the child's own lock, which is free
+                free = threads.submit(environment._turn.acquire, timeout=5).result()
+                os._exit(0 if free and threads.submit(geoms).result() == 2 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert geoms() == 2
+    assert binding_utils.MjSim.from_xml_string == compile_
+
+
 def test_contacts_without_memory_are_an_error():
     from gym_grounding.adapters.libero.robosuite_names import mjtWarning
     from gym_grounding.errors import SimulatorError
@@ -193,35 +250,6 @@ def test_a_model_is_compiled_once_and_then_read_from_the_disk(tmp_path, monkeypa
         assert model.small_model(text).nbody == 2
     assert len(made) == 4
     model.clear()
-
-
-def test_the_cache_believes_only_what_this_user_wrote_under_this_key(tmp_path, monkeypatch):
-    from gym_grounding.adapters.libero.core import cache
-
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "new"))
-    assert cache.read("a") is None
-    cache.write("a", b"payload")
-    assert cache.read("a") == b"payload"
-    entry = cache._path("a")
-    assert [path.name for path in entry.parent.iterdir()] == [entry.name]
-    entry.chmod(0o666)
-    assert cache.read("a") is None
-    entry.chmod(0o600)
-    entry.rename(cache._path("b"))
-    assert cache.read("b") is None
-    entry.symlink_to(cache._path("b"))
-    assert cache.read("a") is None
-    monkeypatch.setattr(os, "geteuid", lambda: -1)
-    assert cache.read("b") is None
-
-
-def test_a_cache_that_takes_no_files_is_no_error(tmp_path, monkeypatch):
-    from gym_grounding.adapters.libero.core import cache
-
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file"))
-    cache.write("a", b"payload")
-    assert cache.read("a") is None
 
 
 def test_products_that_differ_are_not_left_to_compiled_code(monkeypatch):

@@ -202,9 +202,19 @@ def can_cache(folder: Path) -> bool:
 
     Numba tries ``NUMBA_CACHE_DIR``, the ``__pycache__`` beside the source and the user's cache folder.
     """
-    caches = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    places = [os.environ.get("NUMBA_CACHE_DIR", ""), str(folder / "__pycache__"), str(Path(caches) / "numba")]
+    caches = user_caches()
+    places = [
+        os.environ.get("NUMBA_CACHE_DIR", ""),
+        str(folder / "__pycache__"),
+        str(caches / "numba" if caches else ""),
+    ]
     return any(place and _writable(Path(place)) for place in places)
+
+
+def user_caches() -> Path | None:
+    """The user's folder for caches; None for a user without a home."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    return caches if caches.is_absolute() else None
 
 
 def _writable(folder: Path) -> bool:

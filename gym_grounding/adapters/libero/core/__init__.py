@@ -9,4 +9,8 @@ Surprises, mujoco 3.3.2:
     else that they compute is computed again, so one solve each is enough.
     The first control step after a reset uses the arm's pose, Jacobian and inertia from before the initial state.
     The goal of a rotation passes through float32.
+
+Surprises, mujoco 2.3.7:
+    Kinematics normalises the quaternions of the positions in place, and each of LIBERO's three passes can change their
+    last bit anew; so all three are run where kinematics does this.
 """

@@ -78,6 +78,8 @@ class Watch(NamedTuple):
     """Time that one physics step adds to the clock of the observations [s]."""
     period: float
     """Time between two samples [s]."""
+    again: bool
+    """Whether each pass over the positions changes them, so that none of LIBERO's three may be left out."""
 
 
 class Rest(NamedTuple):

@@ -50,17 +50,25 @@ _jacobians = _external(symbols.JACOBIAN, types.intp, types.intp, types.int32)
 
 
 @_compiled
+def _pass(model: int, data: int) -> None:
+    _position(model, data)
+    _velocity(model, data)
+    _actuation(model, data)
+    _acceleration(model, data)
+    _constraint(model, data)
+
+
+@_compiled
 def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Command, seen: Floats) -> None:
     """Advance one control step; ``seen`` takes the observation, see ``layout.Layout.parts``."""
     model, data = world.model, world.data
     for substep in range(watch.substeps):
-        _position(model, data)
-        _velocity(model, data)
-        _actuation(model, data)
-        _acceleration(model, data)
-        _constraint(model, data)
+        _pass(model, data)
         if memory.stale[0] == 0:
-            _constraint(model, data)
+            if watch.again:
+                _pass(model, data)
+            else:
+                _constraint(model, data)
             _look(world, arm, memory)
         memory.stale[0] = 0
         if substep == 0:
@@ -70,7 +78,7 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
         memory.shown[:] = world.qpos
         if sampling:
             memory.drawn[:] = world.qpos
-        if _bad(world.qpos) or _bad(world.qvel):
+        if watch.again or _bad(world.qpos) or _bad(world.qvel):
             _step(model, data)
         else:
             _step2(model, data)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gym_grounding.adapters.libero.core import symbols
 from gym_grounding.adapters.libero.core.arrays import Arm, Places, Rest, Watch
 from gym_grounding.adapters.libero.robosuite_names import OperationalSpaceController, PandaGripper, mujoco
 from gym_grounding.errors import SimulatorError
@@ -138,6 +139,7 @@ def _watch(problem: Any) -> Watch:
         substeps=int(problem.control_timestep / problem.model_timestep),
         tick=float(problem.model_timestep),
         period=float(observable._sampling_timestep),
+        again=symbols.normalises(),
     )
 
 

@@ -30,7 +30,8 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
         for stage in _STAGES:
             stage(*both)
         if not memory.stale[0]:
-            _STAGES[-1](*both)
+            for stage in _STAGES if watch.again else _STAGES[-1:]:
+                stage(*both)
             _look(world, arm, memory)
         memory.stale[0] = 0
         if substep == 0:
@@ -44,7 +45,7 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
             memory.drawn[:] = world.qpos
         # MuJoCo starts a scene anew whose numbers are bad; only the whole step looks for them.
         good = np.all(np.abs(world.qpos) <= _BAD) and np.all(np.abs(world.qvel) <= _BAD)
-        (_STEP2 if good else _STEP)(*both)
+        (_STEP2 if good and not watch.again else _STEP)(*both)
         if sampling:
             observe(world, watch, seen)
         _tick(watch, memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,17 @@ def function(name: str) -> Any:
 def address(name: str) -> int:
     """Where the function starts."""
     return int(ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value or 0)
+
+
+@functools.cache
+def normalises() -> bool:
+    """Whether kinematics writes its normalised quaternions back (2.3.7 does), which it can do anew on each pass."""
+    ball = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+    model = mujoco.MjModel.from_xml_string(ball)
+    data = mujoco.MjData(model)
+    data.qpos[3:] = 2.0, 0.0, 0.0, 0.0
+    mujoco.mj_kinematics(model, data)
+    return bool(data.qpos[3] != 2.0)
 
 
 def _library() -> ctypes.CDLL:
