@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -196,12 +197,13 @@ class Environment:
 
 @contextlib.contextmanager
 def numpy_generator_kept() -> Iterator[None]:
-    """Puts NumPy's global generator back as it was; robosuite and LIBERO draw from it."""
-    state = np.random.get_state()  # noqa: NPY002  # theirs, not ours
-    try:
-        yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
+    """Puts NumPy's global generator back as it was; robosuite and LIBERO draw from it, one thread at a time."""
+    with _turn:
+        state = np.random.get_state()  # noqa: NPY002  # theirs, not ours
+        try:
+            yield
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
 
 
 def return_freed_memory() -> None:
@@ -214,25 +216,46 @@ def return_freed_memory() -> None:
         trim(0)
 
 
-_patching = threading.Lock()
+_turn = threading.RLock()
+"""Held while LIBERO's code draws from NumPy's global generator or while its output is swallowed."""
+_wanted = threading.local()
+"""``small``: whether this thread's scenes are compiled small."""
+
+
+def _unlock() -> None:
+    global _turn
+    _turn = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 @contextlib.contextmanager
 def _small_models() -> Iterator[None]:
-    """Within it, robosuite compiles small models and looks for no geoms that are only seen."""
-    patches = (
-        (binding_utils.MjSim, "from_xml_string", staticmethod(lambda text: binding_utils.MjSim(small_model(text)))),
-        (RobosuiteTask, "generate_id_mappings", lambda task, sim: None),
-    )
-    with _patching:
-        before = [vars(owner)[name] for owner, name, _ in patches]
-        try:
-            for owner, name, patch in patches:
-                setattr(owner, name, patch)
-            yield
-        finally:
-            for (owner, name, _), original in zip(patches, before, strict=True):
-                setattr(owner, name, original)
+    """Within it, robosuite compiles small models and looks for no geoms that are only seen, in this thread alone."""
+    compiled, searched = binding_utils.MjSim.from_xml_string, RobosuiteTask.generate_id_mappings
+
+    def compile_(text: str) -> Any:
+        return binding_utils.MjSim(small_model(text)) if _is_small() else compiled(text)
+
+    def search(task: Any, sim: Any) -> None:
+        if not _is_small():
+            searched(task, sim)
+
+    before = vars(binding_utils.MjSim)["from_xml_string"]
+    binding_utils.MjSim.from_xml_string = staticmethod(compile_)
+    RobosuiteTask.generate_id_mappings = search
+    _wanted.small = True
+    try:
+        yield
+    finally:
+        _wanted.small = False
+        binding_utils.MjSim.from_xml_string, RobosuiteTask.generate_id_mappings = before, searched
+
+
+def _is_small() -> bool:
+    # A child that is forked meanwhile keeps the patches; there they do nothing.
+    return getattr(_wanted, "small", False)
 
 
 def _built(bddl: Path, small: bool) -> Any:

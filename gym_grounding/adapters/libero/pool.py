@@ -58,8 +58,9 @@ class Pool(Generic[Thing]):
             with self._lock:
                 self._out -= 1
             raise
-        self._all.add(thing)
-        self._keys[thing] = key
+        with self._lock:
+            self._all.add(thing)
+            self._keys[thing] = key
         # What registers later runs earlier: a GL library that the build brought in must shut down after us.
         atexit.unregister(self.close_all)
         atexit.register(self.close_all)
@@ -99,7 +100,9 @@ class Pool(Generic[Thing]):
 
     def close_all(self) -> None:
         """Close everything, also what is out; runs when the interpreter ends."""
-        _close(list(self._all))
+        with self._lock:
+            things = list(self._all)
+        _close(things)
 
     def __len__(self) -> int:
         return len(self._idle)
