@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 import gymnasium
 
 from gym_grounding.errors import GroundingError, InvalidOption
+
+Results = list[tuple[int, Any, BaseException | None]]
+"""Index of a thing, what a deed returned for it, and what it raised."""
+_Work = tuple[Callable[[int], Any], Sequence[int], "SimpleQueue[Results]"]
 
 
 class Crew:
@@ -28,8 +34,14 @@ class Crew:
             raise InvalidOption(f"threads is {threads!r}; give a number of threads, or None for one per core")
         self._names = tuple(names)
         count = min(len(names), threads or len(os.sched_getaffinity(0)))
-        self._threads = [ThreadPoolExecutor(1, "environments") for _ in range(count)]
+        # A fifth of the cost of concurrent.futures, which shows beside a step of 2 ms.
+        self._inboxes: list[SimpleQueue[_Work | None]] = [SimpleQueue() for _ in range(count)]
+        self._threads = [threading.Thread(target=_live, args=(inbox,), daemon=True) for inbox in self._inboxes]
+        for thread in self._threads:
+            thread.start()
         self._process = os.getpid()
+        # Also when the crew is dropped, and when the interpreter ends.
+        self._stop = weakref.finalize(self, _dismiss, self._inboxes)
 
     def name(self, index: int) -> str:
         """How errors call a thing."""
@@ -40,15 +52,20 @@ class Crew:
 
         Raises:
             Exception: the first thing's that failed, with its name in it.
+            InvalidOption: the crew has ended, or lives in another process.
         """
         chosen = range(len(self._names)) if indices is None else list(indices)
         if self._process != os.getpid():
             raise InvalidOption("the vector environment lives in threads of another process; make one in this process")
-        shares = [[index for index in chosen if index % len(self._threads) == n] for n in range(len(self._threads))]
-        futures: list[Future[list[tuple[int, Any, Exception | None]]]] = [
-            thread.submit(_done, deed, share) for thread, share in zip(self._threads, shares, strict=True) if share
-        ]
-        found = {index: (value, error) for future in futures for index, value, error in future.result()}
+        if not self._stop.alive:
+            raise InvalidOption("the vector environment is closed; make a new one")
+        answers: SimpleQueue[Results] = SimpleQueue()
+        count = len(self._inboxes)
+        shares = [[index for index in chosen if index % count == number] for number in range(count)]
+        for inbox, share in zip(self._inboxes, shares, strict=True):
+            if share:
+                inbox.put((deed, share, answers))
+        found = {index: (value, error) for _ in filter(None, shares) for index, value, error in answers.get()}
         failed = [(index, error) for index in chosen if (error := found[index][1]) is not None]
         if failed:
             raise self._told(failed)
@@ -56,10 +73,11 @@ class Crew:
 
     def end(self) -> None:
         """Wait for what is being done, and end the threads; safe to call twice."""
+        self._stop()
         for thread in self._threads:
-            thread.shutdown()
+            thread.join()
 
-    def _told(self, failed: Sequence[tuple[int, Exception]]) -> Exception:
+    def _told(self, failed: Sequence[tuple[int, BaseException]]) -> BaseException:
         (index, first), *others = failed
         where = f"{self.name(index)}: "
         # Others may keep more than a message in their arguments.
@@ -72,11 +90,24 @@ class Crew:
         return first
 
 
-def _done(deed: Callable[[int], Any], share: Sequence[int]) -> list[tuple[int, Any, Exception | None]]:
-    results: list[tuple[int, Any, Exception | None]] = []
+def _live(inbox: SimpleQueue[_Work | None]) -> None:
+    """A thread's whole life."""
+    while (work := inbox.get()) is not None:
+        deed, share, answers = work
+        answers.put(_done(deed, share))
+        del work, deed, answers  # while it waits, it keeps nobody alive
+
+
+def _done(deed: Callable[[int], Any], share: Sequence[int]) -> Results:
+    results: Results = []
     for index in share:
         try:
             results.append((index, deed(index), None))
-        except Exception as error:
+        except BaseException as error:  # whoever waits for the answer must get one
             results.append((index, None, error))
     return results
+
+
+def _dismiss(inboxes: Iterable[SimpleQueue[_Work | None]]) -> None:
+    for inbox in inboxes:
+        inbox.put(None)

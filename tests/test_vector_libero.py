@@ -29,7 +29,7 @@ def assert_equal(one, other):
     elif isinstance(one, tuple):
         for pair in zip(one, other, strict=True):
             assert_equal(*pair)
-    elif getattr(one, "dtype", None) == object:
+    elif getattr(one, "dtype", None) == np.dtype(object):
         assert_equal(tuple(one), tuple(other))
     else:
         assert np.array_equal(one, other)
