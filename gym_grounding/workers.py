@@ -34,6 +34,10 @@ from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
 
 Unit = tuple[Cell, ...]
 
+FORMS = ("this process", "processes")
+"""Where episodes run. Not in threads: they would share the policy's module, could not be stopped when a call hangs, and
+would wait for each other wherever Python runs, while processes exchange one record per episode."""
+
 LIBRARIES = {"torch": "torch", "stable_baselines3": "stable-baselines3", "jax": "jax", "transformers": "transformers"}
 """Modules a policy may compute with -> their distributions; their versions are recorded once they are imported."""
 DEATHS = 2
@@ -105,6 +109,11 @@ def runner(
     if limit is not None:
         raise InvalidOption("a timeout needs workers=1 or more: a call in this process cannot be stopped")
     return InProcess(source, plan)
+
+
+def form_of(count: int) -> str:
+    """The one of ``FORMS`` that so many workers are."""
+    return FORMS[1 if count else 0]
 
 
 def start_limit(timeout: float | None, start_timeout: float | None) -> float | None:
