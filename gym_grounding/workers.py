@@ -35,9 +35,9 @@ from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
 Unit = tuple[Cell, ...]
 
 FORMS = ("this process", "processes")
-"""Where episodes run. Not in threads, for any kind of observation: a step takes the same CPU time in them, but they wait
-for each other in its Python part (``benchmarks/forms.py``), share the policy's module, and cannot be stopped when a call
-hangs; processes exchange no more than a record per episode."""
+"""Where episodes run. Not in threads, for any kind of observation: a step takes the same CPU time in them, but they
+wait for each other in its Python part (``benchmarks/forms.py``), share the policy's module, and cannot be stopped when
+a call hangs; processes exchange no more than a record per episode."""
 
 LIBRARIES = {"torch": "torch", "stable_baselines3": "stable-baselines3", "jax": "jax", "transformers": "transformers"}
 """Modules a policy may compute with -> their distributions; their versions are recorded once they are imported."""
