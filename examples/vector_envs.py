@@ -1,4 +1,4 @@
-"""Environments side by side: copies of one id, and two instructions for one scene in two processes.
+"""Environments side by side: copies of one id in threads, and two instructions for one scene in two processes.
 
 Run: python examples/vector_envs.py
 """
@@ -16,7 +16,7 @@ TOLD_OTHERWISE = "gym_grounding:Grounding/LiberoGoal-T8-ContrastTarget1-v0"
 
 
 def main() -> None:
-    copies = gymnasium.make_vec(TOLD, num_envs=2, vectorization_mode="sync", observation="state")
+    copies = gymnasium.make_vec(TOLD, num_envs=2, observation="state")
     _, infos = copies.reset(seed=0)  # seeds 0 and 1, hence two initial states
     print("copies:", list(infos["instruction"]), "from initial states", infos["init_state"].tolist())
     copies.close()

@@ -14,6 +14,7 @@ from gym_grounding.errors import GroundingError, RegistryError
 from gym_grounding.plan import Plan
 from gym_grounding.registration import make, register
 from gym_grounding.schedule import ContinualSchedule
+from gym_grounding.vector import ThreadVectorEnv, make_vec
 from gym_grounding.wrappers import GoalReport, Instruction, instruction_text
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "Instruction",
     "Plan",
     "SceneEnv",
+    "ThreadVectorEnv",
     "instruction_text",
     "make",
+    "make_vec",
     "register",
 ]
 

@@ -284,7 +284,7 @@ def evaluate(
     """Run a policy on every cell of a plan; the same command continues an unfinished run."""
     from gym_grounding.evaluate import evaluate as run
     from gym_grounding.store import RunStore
-    from gym_grounding.workers import start_limit
+    from gym_grounding.workers import form_of, start_limit
 
     options = options_of(policy_option)
     with time_limit(start_limit(timeout, start_timeout), f"{policy} took longer than {{:g}} s to be imported"):
@@ -299,7 +299,7 @@ def evaluate(
         name=name,
         options=options,
         accept_versions=accept_versions,
-        begun=partial(_say_begun, policy, out),
+        begun=partial(_say_begun, policy, f"{out}, in {form_of(workers)}"),
     )
     with RunStore.open(out) as store:
         done, failed = len(store.done_cells()), store.errors()
@@ -310,8 +310,8 @@ def evaluate(
         click.get_current_context().exit(BadInput.exit_code)
 
 
-def _say_begun(policy: str, out: Path, total: int, done: int) -> None:
-    click.echo(f"{policy}: {total} episodes into {out}" + (f", {done} of them recorded before" if done else ""))
+def _say_begun(policy: str, where: str, total: int, done: int) -> None:
+    click.echo(f"{policy}: {total} episodes into {where}" + (f", {done} of them recorded before" if done else ""))
 
 
 def _summarise(failed: Sequence[ErrorRecord], out: Path) -> None:

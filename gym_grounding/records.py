@@ -171,6 +171,7 @@ class RunHeader:
             information only, the hash of the code decides.
         task_identity: whether the policy is told the task.
         settings: scene settings, horizon and stop rule.
+        form: where the episodes ran, see ``workers.FORMS``; changes no record. Empty in runs of older versions.
     """
 
     name: str
@@ -183,6 +184,7 @@ class RunHeader:
     source_revision: str
     task_identity: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
+    form: str = ""
     schema: int = SCHEMA
 
 

@@ -15,6 +15,8 @@ from gym_grounding.wrappers import Instruction, compose, environment_id
 
 ENTRY_POINT = "gym_grounding.registration:make"
 """A string, so that specs survive JSON and other processes."""
+VECTOR_ENTRY_POINT = "gym_grounding.vector:copies"
+"""What ``gymnasium.make_vec`` calls unless it is told ``sync`` or ``async``."""
 
 _DEFAULTS = SceneSettings()
 
@@ -89,5 +91,5 @@ def register(path: str | Path | None = None) -> tuple[str, ...]:
             raise RegistryError(f"{file}: the id {name} is already registered by {owner}; rename the suite")
     for name, kwargs in wanted.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, ENTRY_POINT, kwargs=kwargs)
+            gymnasium.register(name, ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT, kwargs=kwargs)
     return tuple(wanted)

@@ -34,6 +34,11 @@ from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
 
 Unit = tuple[Cell, ...]
 
+FORMS = ("this process", "processes")
+"""Where episodes run. Not in threads, for any kind of observation: a step takes the same CPU time in them, but they
+wait for each other in its Python part (``benchmarks/forms.py``), share the policy's module, and cannot be stopped when
+a call hangs; processes exchange no more than a record per episode."""
+
 LIBRARIES = {"torch": "torch", "stable_baselines3": "stable-baselines3", "jax": "jax", "transformers": "transformers"}
 """Modules a policy may compute with -> their distributions; their versions are recorded once they are imported."""
 DEATHS = 2
@@ -105,6 +110,11 @@ def runner(
     if limit is not None:
         raise InvalidOption("a timeout needs workers=1 or more: a call in this process cannot be stopped")
     return InProcess(source, plan)
+
+
+def form_of(count: int) -> str:
+    """The one of ``FORMS`` that so many workers are."""
+    return FORMS[1 if count else 0]
 
 
 def start_limit(timeout: float | None, start_timeout: float | None) -> float | None:

@@ -51,6 +51,28 @@ def test_limits(monkeypatch, capsys):
 
 
 @pytest.mark.sim
+@pytest.mark.slow
+def test_vectors():
+    """In a process of its own, since it forks."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "vectors.py"), "--steps", "5", "--repeats", "1"]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "policies"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    assert "ours, ThreadVectorEnv" in done.stdout
+    assert "ended in the same states, to the last bit: yes" in done.stdout
+
+
+@pytest.mark.sim
+@pytest.mark.slow
+def test_forms():
+    command = [sys.executable, str(ROOT / "benchmarks" / "forms.py"), "--episodes", "2", "--horizon", "3"]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "policies"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    assert "equal records: yes" in done.stdout
+
+
+@pytest.mark.sim
 def test_a_difference_is_told(monkeypatch, capsys):
     """One number of one observation is enough."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

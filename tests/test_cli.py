@@ -131,9 +131,9 @@ def test_what_is_planned_is_told_once_it_begins(tmp_path):
     assert (refused.exit_code, "episodes into" in refused.output) == (2, False)
     assert list(tmp_path.iterdir()) == []
     begun = evaluated(tmp_path / "run").stdout.splitlines()
-    assert begun[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}"
+    assert begun[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}, in this process"
     again = evaluated(tmp_path / "run").stdout.splitlines()
-    assert again[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}, 22 of them recorded before"
+    assert again[0] == f"{POLICY}: 22 episodes into {tmp_path / 'run'}, in this process, 22 of them recorded before"
 
 
 def test_observe_and_probe(tmp_path):

@@ -150,7 +150,8 @@ def test_workers_change_nothing(tmp_path):
     # this process may have loaded a deep-learning library for another test; then its version belongs into the header
     here = header(tmp_path / "0")
     versions = {name: version for name, version in here.versions.items() if name not in LIBRARIES.values()}
-    assert dataclasses.replace(here, versions=versions) == header(tmp_path / "1")
+    assert (here.form, header(tmp_path / "1").form) == ("this process", "processes")
+    assert dataclasses.replace(here, versions=versions, form="processes") == header(tmp_path / "1")
 
 
 def test_the_header_names_what_can_change_a_number(tmp_path):

@@ -212,6 +212,16 @@ def test_another_commit_is_noted_and_nothing_more(run):
             assert store.header.source_revision == noted
 
 
+def test_another_form_is_noted_and_nothing_more(run):
+    for form, noted in [
+        ("processes", "processes"),
+        ("this process", "processes | this process"),
+        ("", "processes | this process"),
+    ]:
+        with RunStore.create(run, dataclasses.replace(HEADER, form=form)) as store:
+            assert store.header.form == noted
+
+
 def test_a_run_that_never_began_leaves_nothing(run, tmp_path):
     with RunStore.writer(tmp_path / "a" / "b") as store:
         assert (tmp_path / "a" / "b" / FILE).exists()

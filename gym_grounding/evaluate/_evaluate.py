@@ -17,7 +17,7 @@ from gym_grounding.policy import PolicySource
 from gym_grounding.records import Cell, ErrorRecord
 from gym_grounding.rollout import units
 from gym_grounding.store import RunStore, merge_headers
-from gym_grounding.workers import PolicyFacts, Runner, Unit, runner
+from gym_grounding.workers import PolicyFacts, Runner, Unit, form_of, runner
 
 
 def evaluate(
@@ -73,19 +73,19 @@ def evaluate(
     cells = plan.cells(manifest)
     _verify_sources(cells, manifest)
     source = PolicySource(policy, options)
-    made_of = policy_versions(source)
+    made_of, form = policy_versions(source), form_of(workers)
     with closing(runner(workers, source, plan, timeout, start_timeout)) as run, RunStore.writer(out) as store:
         stored = None if store.is_new else store.header
         label = name or (stored.name if stored else source.description)
         if stored:  # before the policy is made, which may take long
             facts = PolicyFacts(stored.task_identity, made_of)
-            merge_headers(stored, make_header(label, source, plan, manifest, facts), accept_versions, str(out))
+            merge_headers(stored, make_header(label, source, plan, manifest, facts, form), accept_versions, str(out))
         done = store.done_cells() & set(cells)
         jobs = _open_jobs(units(cells, plan, manifest), done)
         if jobs:
             facts = run.prepare(jobs[0][0][0].stage, jobs[0][0][0].seed)
             facts = PolicyFacts(facts.task_identity, {**facts.versions, **made_of})
-            store.begin(make_header(label, source, plan, manifest, facts), accept_versions=accept_versions)
+            store.begin(make_header(label, source, plan, manifest, facts, form), accept_versions=accept_versions)
         if begun is not None:
             begun(len(cells), len(done))
         if jobs:

@@ -34,8 +34,13 @@ DIGITS = 16
 """Length of the hashes [hexadecimal digits]."""
 
 
-def make_header(name: str, source: PolicySource, plan: Plan, manifest: Manifest, facts: PolicyFacts) -> RunHeader:
+def make_header(
+    name: str, source: PolicySource, plan: Plan, manifest: Manifest, facts: PolicyFacts, form: str = ""
+) -> RunHeader:
     """The header of a run that is about to begin.
+
+    Args:
+        form: where the episodes run, see ``workers.form_of``.
 
     Raises:
         InvalidOption: a policy option cannot be written as JSON.
@@ -53,6 +58,7 @@ def make_header(name: str, source: PolicySource, plan: Plan, manifest: Manifest,
         source_revision=source_revision(),
         task_identity=facts.task_identity,
         settings={**dataclasses.asdict(plan.settings), "horizon": plan.horizon, "stop": plan.stop},
+        form=form,
     )
 
 

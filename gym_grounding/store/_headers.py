@@ -19,6 +19,8 @@ def merge_headers(stored: RunHeader, asked: RunHeader, accept_versions: bool, wh
 
     The plan's registry path is not compared, since a run may move to another machine; the registry's hash is.
 
+    Nor is the form, which changes no record; one that is added stands beside the stored one.
+
     Args:
         accept_versions: write a changed version beside the stored one, separated by `` | ``. A changed source revision
             always is: it tells where to look, the hash of the code among the versions tells whether anything changed.
@@ -42,6 +44,7 @@ def merge_headers(stored: RunHeader, asked: RunHeader, accept_versions: bool, wh
         stored,
         versions=versions,
         source_revision=_joined(stored.source_revision, asked.source_revision),
+        form=_joined(stored.form, asked.form),
         scenes={**asked.scenes, **stored.scenes},
     )
 

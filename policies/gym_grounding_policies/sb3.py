@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 from collections.abc import Callable, Sequence
@@ -23,9 +24,11 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from gym_grounding.errors import InvalidOption, PolicyError, UnknownName
 from gym_grounding.policy import Observations
+from gym_grounding.threads import Crew
 
 State = tuple[tuple[int, ...], int]
 """Seeds of the episodes, and the number of steps taken."""
@@ -206,14 +209,101 @@ def make_sb3_env(id: str | EnvSpec, **kwargs: Any) -> Monitor[Any, Any]:
     return Monitor(gymnasium.make(_spec(id) if isinstance(id, str) else id, **kwargs))
 
 
+class ThreadVecEnv(DummyVecEnv):
+    """SB3's ``DummyVecEnv`` with its environments in threads, each on one for its whole life; results are the same.
+
+    Args:
+        env_fns: make the environments, on their threads.
+        names: of the environments, for errors.
+        threads: how many at most; None for as many as there are cores.
+
+    Raises:
+        InvalidOption: no whole number of threads.
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]],
+        names: Sequence[str],
+        threads: int | None = None,
+    ) -> None:
+        self._crew = Crew(names, threads)
+        try:
+            made = self._crew.each(lambda index: env_fns[index]())
+            super().__init__([functools.partial(made.__getitem__, index) for index in range(len(made))])
+        except BaseException:
+            self._crew.end()
+            raise
+
+    def reset(self) -> VecEnvObs:
+        """Start an episode in every environment."""
+        seeds, options = self._seeds, self._options
+
+        def begin(index: int) -> None:
+            given = {"options": options[index]} if options[index] else {}
+            observation, self.reset_infos[index] = self.envs[index].reset(seed=seeds[index], **given)
+            self._save_obs(index, observation)
+
+        self._crew.each(begin)
+        self._reset_seeds()
+        self._reset_options()
+        return self._obs_from_buf()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Advance every environment; one that ends is reset, as SB3 does."""
+        self._crew.each(self._advance)
+        return self._obs_from_buf(), self.buf_rews.copy(), self.buf_dones.copy(), copy.deepcopy(self.buf_infos)
+
+    def close(self) -> None:
+        """Close the environments on their threads and end the threads."""
+        try:
+            self._crew.each(lambda index: self.envs[index].close())
+        finally:
+            self._crew.end()
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A picture of each environment; see SB3."""
+        return super().get_images() if self.render_mode != "rgb_array" else self.env_method("render")
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the chosen environments or their wrappers."""
+        return self._crew.each(lambda index: self.envs[index].get_wrapper_attr(attr_name), self._get_indices(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the chosen environments, as SB3 does: on their outermost wrapper."""
+        self._crew.each(lambda index: setattr(self.envs[index], attr_name, value), self._get_indices(indices))
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """What a method of the chosen environments or their wrappers returns."""
+
+        def value(index: int) -> Any:
+            return self.envs[index].get_wrapper_attr(method_name)(*args, **kwargs)
+
+        return self._crew.each(value, self._get_indices(indices))
+
+    def _advance(self, index: int) -> None:
+        env = self.envs[index]
+        observation, reward, terminated, truncated, info = env.step(self.actions[index])
+        info["TimeLimit.truncated"] = truncated and not terminated
+        if terminated or truncated:
+            info["terminal_observation"] = observation
+            observation, self.reset_infos[index] = env.reset()
+        self.buf_rews[index], self.buf_dones[index] = reward, terminated or truncated
+        self.buf_infos[index] = info
+        self._save_obs(index, observation)
+
+
 def make_sb3_vec_env(
-    ids: Sequence[str], kind: Literal["dummy", "subproc"] = "dummy", start_method: str | None = None, **kwargs: Any
+    ids: Sequence[str],
+    kind: Literal["dummy", "threads", "subproc"] = "dummy",
+    start_method: str | None = None,
+    **kwargs: Any,
 ) -> VecEnv:
     """Registered environments side by side as SB3 has them; one per id, so each may have its own instruction.
 
     Args:
         ids: ids, the same one several times if wanted. Ids of a user's registry must be registered here only.
-        kind: ``dummy`` (one process) or ``subproc`` (a process each).
+        kind: ``dummy`` (in turn), ``threads`` (one per core at most) or ``subproc`` (a process each).
         start_method: of the processes: ``fork``, ``spawn`` or ``forkserver``; None for SB3's choice. All but ``fork``
             import the main module again, so a script needs ``if __name__ == "__main__":``.
         kwargs: see ``registration.make``.
@@ -221,18 +311,20 @@ def make_sb3_vec_env(
     Raises:
         InvalidOption: an unknown kind, no ids, a start method without processes, or ids whose spaces differ.
     """
-    if kind not in ("dummy", "subproc"):
-        raise InvalidOption(f"kind is {kind!r}; choose dummy or subproc")
+    if kind not in ("dummy", "threads", "subproc"):
+        raise InvalidOption(f"kind is {kind!r}; choose dummy, threads or subproc")
     if isinstance(ids, str) or not ids:
         raise InvalidOption(f"ids is {ids!r}; give a sequence of environment ids")
-    if kind == "dummy" and start_method is not None:
-        raise InvalidOption(f"start_method is {start_method!r}, but kind='dummy' starts no process")
+    if kind != "subproc" and start_method is not None:
+        raise InvalidOption(f"start_method is {start_method!r}, but kind={kind!r} starts no process")
     # A spec, unlike an id, also means something in a process that has not registered it.
     specs = [_spec(one) for one in ids]
     makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [
         functools.partial(make_sb3_env, spec, **kwargs) for spec in specs
     ]
     _check_alike(dict(zip(ids, makers, strict=True)))
+    if kind == "threads":
+        return ThreadVecEnv(makers, ids)
     return DummyVecEnv(makers) if kind == "dummy" else SubprocVecEnv(makers, start_method=start_method)
 
 

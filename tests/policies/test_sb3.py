@@ -1,6 +1,8 @@
 """Models of stable-baselines3 as policies, and registered environments as SB3's own."""
 
 import multiprocessing
+import os
+import threading
 import warnings
 
 import gymnasium
@@ -19,7 +21,12 @@ from gym_grounding.types import SceneSettings
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
-from gym_grounding_policies.sb3 import SB3Policy, make_sb3_env, make_sb3_vec_env  # noqa: E402  # needs what is above
+from gym_grounding_policies.sb3 import (  # noqa: E402  # needs what is above
+    SB3Policy,
+    ThreadVecEnv,
+    make_sb3_env,
+    make_sb3_vec_env,
+)
 from stable_baselines3 import A2C, PPO, TD3  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 
@@ -233,12 +240,69 @@ def test_processes_show_what_one_process_shows(toy_ids, start_method):
         assert one["variant"] == other["variant"]
 
 
+def assert_equal(one, other):
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one.keys() - {"t"}:  # wall-clock time, by Monitor
+            assert_equal(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for pair in zip(one, other, strict=True):
+            assert_equal(*pair)
+    else:
+        assert np.array_equal(one, other)
+        assert getattr(one, "dtype", None) == getattr(other, "dtype", None)
+
+
+@pytest.mark.parametrize("observation", ["state", "both"])
+def test_threads_give_what_sb3_gives_in_turn(toy_ids, observation):
+    given = {"observation": observation, "image_size": 16, "horizon": 3, "render_mode": "rgb_array"}
+    before = set(threading.enumerate())
+    theirs, ours = (make_sb3_vec_env([*TWO, TWO[0]], kind, **given) for kind in ("dummy", "threads"))
+    assert isinstance(ours, ThreadVecEnv)
+    assert len(set(threading.enumerate()) - before) == min(3, len(os.sched_getaffinity(0)))
+    ends = np.zeros(3, int)
+    for vector in (theirs, ours):
+        vector.seed(5)
+        vector.set_options([{"init_state": 1}, {}, {"init_state": 2}])
+        vector.env_method("set_wrapper_attr", "horizon", 4, indices=[1])
+    assert_equal(theirs.reset(), ours.reset())
+    assert_equal(theirs.reset_infos, ours.reset_infos)
+    assert [info["init_state"] for info in ours.reset_infos][::2] == [1, 2]
+    for action in np.random.default_rng(1).uniform(-1, 1, (9, 3, 4)).astype(np.float32):
+        result = ours.step(action)
+        assert_equal(theirs.step(action), result)
+        assert_equal(theirs.reset_infos, ours.reset_infos)
+        ends += result[2]
+    assert ends.tolist() == [3, 2, 3]
+    assert_equal(theirs.get_images(), ours.get_images())
+    assert ours.get_attr("steps", [0, 1]) == theirs.get_attr("steps", [0, 1]) == [0, 1]
+    for vector in (theirs, ours):
+        vector.set_attr("mark", 3, indices=2)
+    assert ours.get_attr("mark", 2) == theirs.get_attr("mark", 2) == [3]
+    with pytest.raises(ValueError, match=rf"environment 1 \({TWO[1]}\): action has shape"):
+        ours.step(np.array([np.zeros(4), np.zeros(3), np.zeros(4)], dtype=object))
+    theirs.close(), ours.close()
+    assert set(threading.enumerate()) == before
+
+
+def test_learning_in_threads_is_learning_in_turn(toy_ids):
+    weights = []
+    for kind in ("dummy", "threads"):
+        env = make_sb3_vec_env(TWO, kind, observation="state", horizon=5)
+        model = learned(env, n_steps=8, batch_size=8, n_epochs=1).learn(32)
+        weights.append([value.numpy() for value in model.policy.state_dict().values()])
+        env.close()
+    assert_equal(*weights)
+
+
 def test_vectors_of_nonsense_are_refused(toy_ids):
     for ids, options, message in (
         ([], {}, "give a sequence"),
         (LAMP, {}, "give a sequence"),
-        (TWO, {"kind": "threads"}, "dummy or subproc"),
+        (TWO, {"kind": "fibres"}, "dummy, threads or subproc"),
         (TWO, {"start_method": "spawn"}, "starts no process"),
+        (TWO, {"kind": "threads", "start_method": "spawn"}, "'threads' starts no process"),
         ([LAMP, "Grounding/Toy-T3-Original-v0"], {"observation": "state"}, "different spaces"),
     ):
         with pytest.raises(InvalidOption, match=message):
