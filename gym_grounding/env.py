@@ -223,4 +223,4 @@ def checked_action(action: object, space: spaces.Box) -> NDArray[np.float64]:
         bad = np.argwhere(~np.isfinite(numbers)).ravel().tolist()
         listed = ", ".join(f"action[{index}] is {numbers[index]}" for index in bad)
         raise InvalidAction(f"{listed}; every component must be a finite number, clipped to [-1, 1]")
-    return np.clip(numbers, space.low, space.high)
+    return np.minimum(np.maximum(numbers, space.low), space.high)  # half the time of np.clip

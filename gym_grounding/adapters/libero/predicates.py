@@ -8,7 +8,7 @@ Surprises:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from gym_grounding.adapters.libero.robosuite_names import (
 from gym_grounding.errors import InvalidOption, SimulatorError, UnknownName
 from gym_grounding.types import Goal, Predicate, Region
 
+Literal = tuple[Predicate, Region | None]
+"""A predicate, and the added region that it names."""
 LIFT = 0.10
 """``lifted`` asks for this much above the height after settling [m]."""
 LIFTED = "lifted"
@@ -37,10 +39,10 @@ class Judge:
     """
 
     def __init__(self, env: Any, scene: str) -> None:
-        self._env = env
+        self.env = self._env = env
         self._scene = scene
-        self._tests: dict[tuple[Predicate, Region | None], Callable[[], Any]] = {}
-        self._verdicts: dict[tuple[Predicate, Region | None], bool] = {}
+        self._tests: dict[Literal, Callable[[], Any]] = {}
+        self._verdicts: dict[Literal, bool] = {}
         self._settled: dict[str, float] = {}
 
     def settled(self) -> None:
@@ -59,30 +61,51 @@ class Judge:
             InvalidOption: a predicate, entity or surface that the scene does not have; names it and the scene.
             SimulatorError: LIBERO's own code failed on the predicate.
         """
-        regions = {region.name: region for region in goal.regions}
-        return all([self._holds(predicate, regions) for predicate in goal.all_of])
+        return all([self.verdict(literal) for literal in self.literals(goal)])
 
-    def _holds(self, predicate: Predicate, regions: Mapping[str, Region]) -> bool:
-        key = (predicate, next((regions[name] for name in predicate.args if name in regions), None))
-        verdict = self._verdicts.get(key)
+    def literals(self, goal: Goal) -> list[Literal]:
+        """The goal's predicates with their added regions."""
+        regions = {region.name: region for region in goal.regions}
+        return [
+            (predicate, next((regions[name] for name in predicate.args if name in regions), None))
+            for predicate in goal.all_of
+        ]
+
+    def verdict(self, literal: Literal) -> bool:
+        """Whether one literal is true now; raises as ``holds`` does."""
+        verdict = self._verdicts.get(literal)
         if verdict is None:
-            test = self._tests.get(key)
+            test = self._tests.get(literal)
             if test is None:
-                test = self._tests[key] = self._test(predicate, regions)
+                test = self._tests[literal] = self._test(literal)
             try:
                 verdict = bool(test())
             except Exception as error:
-                raise SimulatorError(f"Scene {self._scene}: LIBERO cannot judge {predicate}: {error!r}") from error
-            self._verdicts[key] = verdict
+                message = f"Scene {self._scene}: LIBERO cannot judge {literal[0]}: {error!r}"
+                raise SimulatorError(message) from error
+            self._verdicts[literal] = verdict
         return verdict
 
-    def _test(self, predicate: Predicate, regions: Mapping[str, Region]) -> Callable[[], Any]:
+    def states(self, literal: Literal) -> list[Any]:
+        """LIBERO's object states that the literal's arguments name, and our ``AddedZone`` for an added region.
+
+        Raises:
+            InvalidOption: an entity or surface that the scene does not have.
+        """
+        return [self._entity(*literal, name) for name in literal[0].args]
+
+    def height_settled(self, name: str) -> float:
+        """Height from which ``lifted`` counts [m]."""
+        return self._settled[name]
+
+    def _test(self, literal: Literal) -> Callable[[], Any]:
+        predicate = literal[0]
         if predicate.name == LIFTED:
             return self._lifted_test(predicate)
         if predicate.name not in get_predicate_fn_dict():
             raise self._refused(predicate, UnknownName("predicate", predicate.name, [*get_predicate_fn_dict(), LIFTED]))
         function = get_predicate_fn(predicate.name)
-        states = [self._entity(predicate, name, regions) for name in predicate.args]
+        states = self.states(literal)
         return lambda: function(*states)
 
     def _lifted_test(self, predicate: Predicate) -> Callable[[], bool]:
@@ -90,10 +113,10 @@ class Judge:
             raise self._refused(predicate, UnknownName("movable object", str(predicate), self._env.objects_dict))
         return lambda: self._height(name) >= self._settled[name] + LIFT
 
-    def _entity(self, predicate: Predicate, name: str, regions: Mapping[str, Region]) -> Any:
-        if name in regions:
+    def _entity(self, predicate: Predicate, region: Region | None, name: str) -> Any:
+        if region is not None and name == region.name:
             try:
-                return AddedZone(self._env, regions[name])
+                return AddedZone(self._env, region)
             except LookupError as error:
                 raise self._refused(predicate, error) from error
         known = self._env.object_states_dict
@@ -115,6 +138,11 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         env: LIBERO's problem object.
         region: where it lies.
 
+    Attributes:
+        zone: LIBERO's zone object.
+        surface: body that carries it.
+        like: a site of the compiled scene that is turned as the zone is.
+
     Raises:
         LookupError: the scene's work surface is another one, or has no zone to take the height from.
     """
@@ -124,15 +152,15 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         native = next((zone for zone in env.object_sites_dict.values() if isinstance(zone, TargetZone)), None)
         if region.surface != env.workspace_name or native is None:
             raise UnknownName("work surface", region.surface, [env.workspace_name])
-        self._like = env.sim.model.site_name2id(native.name)
-        self._surface = env.sim.model.site_bodyid[self._like]
+        self.like = env.sim.model.site_name2id(native.name)
+        self.surface = env.sim.model.site_bodyid[self.like]
         self.zone = _zone(region, native, self._shift(native))
 
     def position(self) -> NDArray[np.float64]:
         """World position of the zone's centre [m], shape (3,), as the compiled scene would place its site."""
         data = self.env.sim.data
-        rotation = data.xmat[self._surface].reshape(3, 3)
-        place: NDArray[np.float64] = data.body_xpos[self._surface] + rotation @ np.array(self.zone.pos)
+        rotation = data.xmat[self.surface].reshape(3, 3)
+        place: NDArray[np.float64] = data.body_xpos[self.surface] + rotation @ np.array(self.zone.pos)
         return place
 
     def check_ontop(self, other: Any) -> Any:
@@ -150,12 +178,12 @@ class AddedZone(SiteObjectState):  # type: ignore[misc]  # untyped library
         only the compiled sites show it.
         """
         ranges = self.env.parsed_problem["regions"][native.name]["ranges"][0]
-        shift: NDArray[np.float64] = self.env.sim.model.site_pos[self._like] - [*_centre(ranges), 0.0]
+        shift: NDArray[np.float64] = self.env.sim.model.site_pos[self.like] - [*_centre(ranges), 0.0]
         return np.round(shift, 6)
 
     def rotation(self) -> NDArray[np.float64]:
         """World rotation of the zone, shape (3, 3): its siblings'."""
-        rotation: NDArray[np.float64] = self.env.sim.data.site_xmat[self._like].reshape(3, 3)
+        rotation: NDArray[np.float64] = self.env.sim.data.site_xmat[self.like].reshape(3, 3)
         return rotation
 
     def _origin(self, other: Any) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ with install.importing():
     from libero.libero.benchmark import task_maps
     from libero.libero.envs.bddl_utils import robosuite_parse_problem
     from libero.libero.envs.env_wrapper import ControlEnv
-    from libero.libero.envs.object_states import SiteObjectState
+    from libero.libero.envs.object_states import ObjectState, SiteObjectState
+    from libero.libero.envs.objects.site_object import SiteObject
     from libero.libero.envs.objects.target_zones import TargetZone
     from libero.libero.envs.predicates import get_predicate_fn, get_predicate_fn_dict
     from mujoco import get_mju_user_warning, mjtGeom, mjtJoint, mjtWarning, set_mju_user_warning
@@ -37,11 +38,13 @@ with install.importing():
 __all__ = [
     "ControlEnv",
     "MjRenderContextOffscreen",
+    "ObjectState",
     "Observable",
     "OperationalSpaceController",
     "PandaGripper",
     "RandomizationError",
     "RobosuiteTask",
+    "SiteObject",
     "SiteObjectState",
     "TargetZone",
     "axisangle2quat",

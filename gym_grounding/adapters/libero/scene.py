@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Observation
 from gym_grounding.adapters.libero import anatomy, facts, fixtures, install, model_text, spaces
+from gym_grounding.adapters.libero.core.goals import Verdicts
 from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
@@ -73,6 +74,7 @@ class LiberoScene:
         self._verified: set[str] = set()
         self._raw: Mapping[str, Any] = {}
         self._home: NDArray[np.float64] = np.zeros(3)
+        self._hand = self._home
         self._lease: _Lease | None = None
         self._open()
 
@@ -191,7 +193,7 @@ class LiberoScene:
     def displacement(self) -> float:
         """See ``adapters.Scene.displacement``."""
         self._started()
-        return float(np.linalg.norm(self._raw["robot0_eef_pos"] - self._home))
+        return float(np.linalg.norm(self._hand - self._home))
 
     def state(self) -> NDArray[np.float64]:
         """Time [s], positions, velocities: shape (1 + nq + nv,), a copy."""
@@ -245,7 +247,7 @@ class LiberoScene:
                 self._raw = simulator.step(np.array(IDLE), drawing=step == steps)
             self._judge.settled()
             observation = self._observation()
-        self._home = observation["robot0_eef_pos"]
+        self._home = self._hand
         return observation
 
     def _readied(self, task: Task) -> None:
@@ -268,7 +270,8 @@ class LiberoScene:
         # Also when the scene is dropped without close.
         self._give_back = weakref.finalize(self, self._lease.give_back)
         self._give_back.atexit = False
-        self._judge = Judge(simulator.env, self._scene.id)
+        judge = Judge(simulator.env, self._scene.id)
+        self._judge: Judge | Verdicts = judge if simulator.reference else Verdicts(judge)
 
     @property
     def _simulator(self) -> Simulator:
@@ -286,9 +289,12 @@ class LiberoScene:
 
     def _observation(self) -> Observation:
         raw = self._raw
-        observation: Observation = {
-            key: np.array(raw[key], np.float64).reshape(size) for key, size in self._arrays.items()
-        }
+        self._hand = np.array(raw["robot0_eef_pos"])
+        observation: Observation
+        if self._simulator.fresh:
+            observation = {key: raw[key] for key in self._arrays}
+        else:
+            observation = {key: np.array(raw[key], np.float64).reshape(size) for key, size in self._arrays.items()}
         turned = _ROWS[self._settings.orientation]
         return observation | {key: np.array(raw[key][turned], np.uint8, order="C") for key in self._pictures}
 

@@ -41,12 +41,15 @@ class Simulator:
 
     Attributes:
         env: LIBERO's problem object.
+        reference: as given.
+        fresh: whether observations are float64 arrays, one-dimensional, that nobody else holds.
         image_size: side of the pictures in observations [pixels]; may change between episodes.
     """
 
     def __init__(self, bddl: Path, draws: bool, reference: bool = False) -> None:
         # What draws needs the whole scene at each step; what does not makes a second one where it is ever asked to.
         self._small = not draws and not reference
+        self.reference = reference
         self._environment: Environment | None = Environment(bddl, self._small)
         if self._small and layout.uncovered(self._environment.problem):
             self._environment.close()
@@ -57,6 +60,7 @@ class Simulator:
         self._drawing = False
         self._draws = draws
         self._stepper: Stepper | None = None
+        self.fresh = False
         self._traces = Traces(self._environment)
         try:
             painter = self._ready_painter() if draws else None
@@ -67,6 +71,7 @@ class Simulator:
             else:
                 sim = self.env.sim
                 self._stepper = Stepper(sim.model._model, sim.data._data, layout.read(self.env))
+                self.fresh = True
         except BaseException:
             self.close()
             raise
@@ -109,7 +114,8 @@ class Simulator:
             bodies = {self.env.obj_body_id[name]: pose for name, pose in poses.items()}
             start(self._stepper, trace.warm, started, bodies)
             # LIBERO lights what is on before the first picture, and after all later ones.
-            self.env._post_process()
+            if self._draws:
+                self.env._post_process()
             return self._observed(self._stepper, drawing)
         self._drawing = False
         environment.reset(bddl, seed)
@@ -124,7 +130,8 @@ class Simulator:
         if self._stepper is not None:
             self._stepper.step(action)
             observed = self._observed(self._stepper, drawing)
-            self.env._post_process()
+            if self._draws:
+                self.env._post_process()
             return observed
         self._drawing = drawing
         observation: Mapping[str, Any] = self.env.step(action)[0]
@@ -177,6 +184,8 @@ class Simulator:
             return painter.draw(camera, size)
         assert self._environment is not None
         assert self._stepper is not None
+        # Lights what is on, which nobody sees before.
+        self.env._post_process()
         self._environment.dress(painter.sim.model)
         with painter.posed(self._stepper.present()):
             return painter.draw(camera, size)

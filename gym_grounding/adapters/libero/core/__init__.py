@@ -1,7 +1,8 @@
 """LIBERO's control step, observations and episode starts without LIBERO's Python, equal to them to the last bit.
 
 ``layout`` reads off LIBERO's environment where things are; ``stepper`` advances a scene with ``compiled`` (numba) or
-``plain`` (Python); ``model`` makes and keeps the small physics models; ``start`` begins episodes.
+``plain`` (Python); ``model`` makes and keeps the small physics models; ``start`` begins episodes;
+``goals`` judges all goals in one call, with ``goals_compiled`` or ``goals_plain``.
 
 Surprises, mujoco 3.3.2:
     LIBERO runs two forward passes before each physics step. Their constraint solves write the solver's warm start, so

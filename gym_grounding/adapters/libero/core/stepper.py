@@ -89,12 +89,17 @@ class Stepper:
 @functools.cache
 def fastest() -> types.ModuleType:
     """The compiled step where numba compiles and calls a BLAS that agrees with numpy's, else the plain one."""
-    try:
-        import numba
-    except ImportError:
-        return plain
-    if getattr(numba.config, "DISABLE_JIT", 0):
+    if not jitted():
         return plain
     from gym_grounding.adapters.libero.core import agreement, compiled
 
     return compiled if agreement.agrees() else plain
+
+
+def jitted() -> bool:
+    """Whether numba is here and compiles."""
+    try:
+        import numba
+    except ImportError:
+        return False
+    return not getattr(numba.config, "DISABLE_JIT", 0)
