@@ -21,6 +21,8 @@ _PIXELS = 2.0
 _NEAR = 1e-3
 """Corners closer to the camera's plane have no safe place in the picture [m]."""
 
+_SPLITS, _FEW = 5, 200
+"""Large meshes are held by 32 boxes, which is closer than one; a part of so few triangles by one."""
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a) if abs(_SIGNS[a] - _SIGNS[b]).sum() == 2])
 """Of a box, by the numbers of its corners, shape (12, 2)."""
@@ -62,7 +64,13 @@ class Culling:
     def __init__(self, model: Any) -> None:
         self._model = model
         self.groups = model.geom_group.copy()
-        self._boxes, self._bounded = _boxes(model)
+        boxes = [_boxes(model, geom) for geom in range(model.ngeom)]
+        self._bounded = np.array([len(one) > 0 for one in boxes], bool)
+        self._owners = np.repeat(np.arange(model.ngeom), [len(one) for one in boxes])
+        low, high = np.concatenate([np.zeros((0, 2, 3)), *boxes]).transpose(1, 0, 2)
+        # Vertices are of float32's precision.
+        half = (high - low) / 2 * (1 + 1e-5) + 1e-6
+        self._boxes = ((low + high) / 2)[:, None] + _SIGNS * half[:, None]
         self._faces = np.array([_faces(model, geom) for geom in range(model.ngeom)])
         self._mirrors = _mirrors(model)
         # Shadows and other cameras than LIBERO's would need more than what is in view.
@@ -80,22 +88,31 @@ class Culling:
         whole = (Window(0, size, 0, size),)
         if not self._exact:
             return [Pass(self.groups != HIDDEN, mirrors, whole)]
-        corners = data.geom_xpos[:, None] + self._boxes @ data.geom_xmat.reshape(-1, 3, 3).transpose(0, 2, 1)
-        eye, axes = data.cam_xpos[camera], data.cam_xmat[camera].reshape(3, 3)
-        sight = _Sight(eye, axes, np.tan(np.radians(self._model.cam_fovy[camera]) / 2), size)
+        axes = data.geom_xmat.reshape(-1, 3, 3)[self._owners].transpose(0, 2, 1)
+        corners = data.geom_xpos[self._owners][:, None] + self._boxes @ axes
+        eye, turn = data.cam_xpos[camera], data.cam_xmat[camera].reshape(3, 3)
+        sight = _Sight(eye, turn, np.tan(np.radians(self._model.cam_fovy[camera]) / 2), size)
         drawn = self.groups != HIDDEN
-        seen = drawn & (sight.reached(corners, whole[0]) | ~self._bounded)
+        seen = drawn & self._any(sight.reached(corners, whole[0]))
         reflecting, windows = np.zeros_like(seen), []
         for mirror in self._mirrors[seen[self._mirrors]] if mirrors else ():
             face, normal = _face(self._model, data, mirror)
             window = sight.window(face)
             if window is None or (eye - face[0]) @ normal < -_NEAR:
                 continue
-            above, mirrored = _mirrored(corners, face[0] - _NEAR * normal, normal)
-            reflecting |= drawn & ((above & sight.reached(mirrored, window)) | ~self._bounded)
-            reflecting |= seen & (sight.reached(corners, window) | ~self._bounded)
+            above, mirrored = _mirrored(corners, face[0], normal)
+            reflecting |= drawn & self._any(above & sight.reached(mirrored, window))
+            reflecting |= seen & self._any(sight.reached(corners, window))
             windows.append(window)
+        # A mirror may keep others from reflecting, also where it is not seen itself.
+        reflecting[self._mirrors] = True
         return self._cheapest(seen, reflecting, whole, tuple(windows))
+
+    def _any(self, boxes: Booleans) -> Booleans:
+        """Geoms of which a box is true, and those that have none, shape (ngeom,)."""
+        found = ~self._bounded
+        found[self._owners[boxes]] = True
+        return found
 
     def _cheapest(
         self, seen: Booleans, reflecting: Booleans, whole: tuple[Window, ...], windows: tuple[Window, ...]
@@ -156,7 +173,7 @@ class _Sight(NamedTuple):
 def _mirrored(corners: Floats, point: Floats, normal: Floats) -> tuple[Booleans, Floats]:
     """Which boxes reach above a plane, shape (n,), and the mirrored corners of what is above, shape (n, 24, 3)."""
     ends = corners[:, _EDGES]
-    height = (ends - point) @ normal
+    height = (ends - point) @ normal + _NEAR
     fall = height[..., :1] - height[..., 1:]
     crossing = ends[:, :, :1] + (height[..., :1] / np.where(fall, fall, 1.0))[..., None] * (
         ends[:, :, 1:] - ends[:, :, :1]
@@ -169,29 +186,35 @@ def _mirrored(corners: Floats, point: Floats, normal: Floats) -> tuple[Booleans,
     return np.asarray(above.any(axis=1)), kept - 2 * ((kept - point) @ normal)[..., None] * normal
 
 
-def _boxes(model: Any) -> tuple[Floats, Booleans]:
-    """Corners of a box around every geom in its own frame, shape (ngeom, 8, 3), and for which geoms there is one."""
-    half, middle = np.zeros((model.ngeom, 3)), np.zeros((model.ngeom, 3))
-    bounded = np.ones(model.ngeom, bool)
-    for geom in range(model.ngeom):
-        kind, size, mesh = model.geom_type[geom], model.geom_size[geom], model.geom_dataid[geom]
-        if kind == mjtGeom.mjGEOM_MESH:
-            start = model.mesh_vertadr[mesh]
-            points = model.mesh_vert[start : start + model.mesh_vertnum[mesh]]
-            low, high = points.min(axis=0), points.max(axis=0)
-            middle[geom], half[geom] = (low + high) / 2, (high - low) / 2
-        elif kind == mjtGeom.mjGEOM_SPHERE:
-            half[geom] = size[0]
-        elif kind == mjtGeom.mjGEOM_CYLINDER:
-            half[geom] = size[0], size[0], size[1]
-        elif kind == mjtGeom.mjGEOM_CAPSULE:
-            half[geom] = size[0], size[0], size[0] + size[1]
-        elif kind in (mjtGeom.mjGEOM_BOX, mjtGeom.mjGEOM_ELLIPSOID):
-            half[geom] = size
-        else:
-            bounded[geom] = False
-    # Vertices are of float32's precision.
-    return middle[:, None] + _SIGNS * (half * (1 + 1e-5) + 1e-6)[:, None], bounded
+def _boxes(model: Any, geom: int) -> Floats:
+    """Ends of boxes that together hold a geom, in its own frame, shape (n, 2, 3); none for one without an end."""
+    kind, size, mesh = model.geom_type[geom], model.geom_size[geom], model.geom_dataid[geom]
+    if kind == mjtGeom.mjGEOM_MESH:
+        vertices, faces = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
+        numbers = model.mesh_face[faces : faces + model.mesh_facenum[mesh]] + vertices
+        return np.array(_parts(model.mesh_vert[numbers].astype(float), _SPLITS))
+    if kind == mjtGeom.mjGEOM_SPHERE:
+        half = np.full(3, size[0])
+    elif kind == mjtGeom.mjGEOM_CYLINDER:
+        half = size[[0, 0, 1]]
+    elif kind == mjtGeom.mjGEOM_CAPSULE:
+        half = size[0] + np.array([0, 0, size[1]])
+    elif kind in (mjtGeom.mjGEOM_BOX, mjtGeom.mjGEOM_ELLIPSOID):
+        half = size
+    else:
+        return np.zeros((0, 2, 3))
+    return np.array([[-half, half]])
+
+
+def _parts(triangles: Floats, splits: int) -> list[tuple[Floats, Floats]]:
+    """Ends of boxes around triangles, shape (n, 3, 3), halved again and again where they spread most."""
+    low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+    if splits == 0 or len(triangles) < _FEW:
+        return [(low, high)]
+    middles = triangles.mean(axis=1)[:, (high - low).argmax()]
+    order = np.argpartition(middles, len(middles) // 2)
+    halves = np.split(triangles[order], [len(middles) // 2])
+    return [part for half in halves for part in _parts(half, splits - 1)]
 
 
 def _faces(model: Any, geom: int) -> int:
@@ -204,7 +227,7 @@ def _faces(model: Any, geom: int) -> int:
 def _mirrors(model: Any) -> NDArray[np.int64]:
     """Geoms that reflect the scene, as MuJoCo decides it, transparent ones too."""
     flat = (model.geom_type == mjtGeom.mjGEOM_BOX) | (model.geom_type == mjtGeom.mjGEOM_PLANE)
-    shiny = (model.geom_matid >= 0) & (model.mat_reflectance[model.geom_matid] > 0)
+    shiny = np.isin(model.geom_matid, np.flatnonzero(model.mat_reflectance > 0))
     return np.flatnonzero(flat & shiny & (model.geom_group != HIDDEN))
 
 
