@@ -48,6 +48,8 @@ def main(arguments: list[str] | None = None) -> None:
             simulator = Simulator(facts.bddl_path(task), draws=True)
         bddl, poses = facts.bddl_path(task), fixtures.poses(task, 0)
         simulator.start(bddl, 0, facts.init_state(task, 0), poses, drawing=False)
+        for fast in (False, True):
+            drawn(simulator, CAMERAS[0], fast)  # the first picture makes the model
         apart: dict[str, list[NDArray[np.int64]]] = {camera: [] for camera in CAMERAS}
         times: dict[str, list[tuple[float, float]]] = {camera: [] for camera in CAMERAS}
         for action in np.random.default_rng(0).uniform(-1, 1, (options.steps, 7)):
