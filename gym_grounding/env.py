@@ -55,7 +55,10 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     ## Arguments
     - ``task``: task id.
     - ``registry``: path of the registry file; None for the shipped one.
-    - ``observation``, ``image_size``, ``orientation``: see ``types.SceneSettings``.
+    - ``observation``, ``image_size``, ``orientation``, ``pictures``: see ``types.SceneSettings``.
+    - ``lazy``: pictures in observations are ``pictures.Picture``s where the adapter offers them (LIBERO's does): drawn
+      when first read, of their own moment, until ``close``. They are no arrays, so the observation space does not hold
+      them: for loops that do not read every picture, made with ``disable_env_checker=True``.
     - ``settle_steps``: None for the registry's own number.
     - ``joints``: entity -> position of its one joint [m or rad] in which every episode starts, in place of the initial
       state's own; None presets nothing. Such as ``{"flat_stove_1": 2.0}``: the stove's knob is turned.
@@ -73,6 +76,7 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         task: the task.
         settings: how the scene is opened and observed.
         joints: the presets.
+        lazy: whether pictures may wait until they are read.
 
     Raises:
         UnknownName: no such task.
@@ -92,15 +96,18 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         settle_steps: int | None = None,
         render_mode: str | None = None,
         joints: Mapping[str, float] | None = None,
+        pictures: str = _DEFAULTS.pictures,
+        lazy: bool = False,
     ) -> None:
         self.manifest = manifest.load(registry)
         self.task = self.manifest.task(task)
         settle_steps = self.manifest.settle if settle_steps is None else settle_steps
-        self.settings = checked_settings(SceneSettings(observation, image_size, orientation, settle_steps))
+        self.settings = checked_settings(SceneSettings(observation, image_size, orientation, settle_steps, pictures))
         if render_mode not in (None, *self.metadata["render_modes"]):
             hint = "; gymnasium.make(id, render_mode='human') opens a window" if render_mode == "human" else ""
             raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'{hint}")
         self.render_mode = render_mode
+        self.lazy = lazy
         self._facts = self.manifest.scene_of(task)
         self.joints = _checked_joints(joints, self._facts)
         self._adapter = adapters.get(self.manifest.adapter_name(task))
@@ -125,6 +132,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         if self.scene is None:
             tasks = {task.id: task for task in self.manifest.scene_tasks(self.task.scene)}
             self.scene = self._adapter.open(self._facts, tasks, self.settings)
+        if hasattr(self.scene, "lazy"):
+            self.scene.lazy = self.lazy
         self._started = False
         # Adapters without movable joints need not know of presets.
         preset = {"joints": self.joints} if self.joints else {}

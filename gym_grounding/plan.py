@@ -17,7 +17,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.manifest import Manifest
 from gym_grounding.records import Cell
-from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SLOTS, TIERS, SceneSettings, Variant
+from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, TIERS, SceneSettings, Variant
 
 HORIZON = 600
 """Policy steps per episode, settling not counted; LIBERO's own budget for all its suites."""
@@ -303,7 +303,7 @@ def checked_settings(settings: SceneSettings) -> SceneSettings:
     Raises:
         InvalidOption: a field outside its domain; names it.
     """
-    for name, known in (("observation", OBSERVATIONS), ("orientation", ORIENTATIONS)):
+    for name, known in (("observation", OBSERVATIONS), ("orientation", ORIENTATIONS), ("pictures", PICTURES)):
         value = getattr(settings, name)
         if value not in known:
             raise InvalidOption(f"{name} is {value!r}; choose one of {', '.join(known)}")

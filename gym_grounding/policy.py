@@ -7,6 +7,7 @@ a value that the caller keeps, so episodes can be batched, stopped and resumed.
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.errors import InvalidOption, PolicyError
+from gym_grounding.pictures import Reading
 
 Observations = Mapping[str, NDArray[Any]]
 State = Any
@@ -52,7 +54,11 @@ class Policy(Protocol):
         ...
 
     def act(self, observations: Observations, state: State) -> tuple[NDArray[np.floating[Any]], State]:
-        """Actions of shape (B, n) in [-1, 1] for observations stacked along axis 0, and the next state."""
+        """Actions of shape (B, n) in [-1, 1] for observations stacked along axis 0, and the next state.
+
+        Pictures may be drawn only when the mapping is asked for them, so a policy that plays several actions per look
+        does best to leave them alone in between. ``dict(observations)`` has them all.
+        """
         ...
 
 
@@ -78,14 +84,18 @@ class CallablePolicy:
         return tuple(instructions)
 
     def act(self, observations: Observations, state: tuple[str, ...]) -> tuple[NDArray[Any], tuple[str, ...]]:
-        rows = [
-            _plain(self.function({key: value[row] for key, value in observations.items()}, instruction))
-            for row, instruction in enumerate(state)
-        ]
+        rows = [_plain(self.function(_row(observations, row), instruction)) for row, instruction in enumerate(state)]
         return np.stack(rows), state
 
     def mean_action(self, observations: Observations, state: tuple[str, ...]) -> NDArray[Any]:
         return self.act(observations, state)[0]
+
+
+def _row(observations: Observations, row: int) -> Mapping[str, NDArray[Any]]:
+    """One episode of a batch; what waits to be drawn goes on waiting."""
+    if isinstance(observations, Reading):
+        return Reading({key: functools.partial(lambda key: observations[key][row], key) for key in observations})
+    return {key: value[row] for key, value in observations.items()}
 
 
 def as_policy(thing: object) -> Policy:

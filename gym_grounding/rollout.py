@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import math
 import time
@@ -33,6 +34,7 @@ from gym_grounding.errors import (
 )
 from gym_grounding.goals import GoalTracker
 from gym_grounding.manifest import Manifest
+from gym_grounding.pictures import Picture, Reading, drawn
 from gym_grounding.plan import Plan, cell_id, episode_seed
 from gym_grounding.policy import Policy, PolicySource, State, actions_of, begin, blamed, load_policy
 from gym_grounding.records import MOTION_THRESHOLDS, Cell, EpisodeRecord, ErrorRecord
@@ -67,6 +69,11 @@ class Watch:
     @contextlib.contextmanager
     def policy_call(self) -> Iterator[None]:
         """Wraps every call of the policy."""
+        yield
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Wraps what is drawn for the policy in the middle of its call."""
         yield
 
 
@@ -107,7 +114,7 @@ def run_unit(
     """Run the cells of one batch in lockstep; a record for each, as soon as it is known.
 
     A policy that fails for a whole batch gets each remaining cell again by itself, so that only those episodes are lost
-    that it cannot play.
+    that it cannot play. So does one whose pictures could not be drawn.
     """
     watch = watch or Watch()
     watch.running(cells)
@@ -117,9 +124,10 @@ def run_unit(
             for outcome in outcomes:
                 del left[outcome.cell]
                 yield outcome
-    except PolicyError as error:
+    except (PolicyError, _Undrawn) as error:
         if len(cells) == 1:
-            yield error_record(cells[0], "policy", error)
+            kind, reason = ("simulator", error.reason) if isinstance(error, _Undrawn) else ("policy", error)
+            yield error_record(cells[0], kind, reason)
             return
         for cell in left:
             yield from run_unit(policy, [cell], plan, manifest, watch)
@@ -135,7 +143,7 @@ def error_record(cell: Cell, kind: str, error: BaseException) -> ErrorRecord:
 
 def _play(policy: Policy, cells: Sequence[Cell], plan: Plan, manifest: Manifest, watch: Watch) -> Generator[Outcome]:
     told = bool(getattr(policy, "needs_task_identity", False))
-    rows = [_Episode(cell, plan, manifest, told) for cell in cells]
+    rows = [_Episode(cell, plan, manifest, told, alone=len(cells) == 1) for cell in cells]
     try:
         for row in rows:
             if failure := row.begin():
@@ -160,9 +168,53 @@ def _start(policy: Policy, rows: Sequence[_Episode], watch: Watch) -> State:
 
 def _act(policy: Policy, rows: Sequence[_Episode], state: State, watch: Watch) -> tuple[NDArray[Any], State]:
     """Actions of shape (B, n), not yet checked for NaN, and the next state."""
-    observations = {key: np.stack([row.observation[key] for row in rows]) for key in rows[0].observation}
-    with blamed("act", _places(rows)), watch.policy_call():
-        return actions_of(policy, observations, state, (len(rows), *rows[0].action_space.shape))
+    seen = _Seen([row.observation for row in rows], watch)
+    try:
+        with blamed("act", _places(rows)), watch.policy_call():
+            return actions_of(policy, seen.observations(), state, (len(rows), *rows[0].action_space.shape))
+    except PolicyError:
+        seen.check()
+        raise
+
+
+class _Undrawn(Exception):
+    """Pictures could not be drawn; not the policy's fault."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class _Seen:
+    """What a policy is shown: the observations of a batch, whose pictures are drawn when it reads them."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], watch: Watch) -> None:
+        self._rows, self._watch = rows, watch
+        self._failure: Exception | None = None
+
+    def observations(self) -> Mapping[str, NDArray[Any]]:
+        """Key -> stacked arrays; a plain dict where nothing waits to be drawn."""
+        first = self._rows[0]
+        if not any(isinstance(value, Picture) for value in first.values()):
+            return {key: self._stacked(key) for key in first}
+        return Reading({key: functools.partial(self._stacked, key) for key in first})
+
+    def check(self) -> None:
+        """Raises what drawing raised, if anything."""
+        if isinstance(self._failure, _STOPPING):
+            raise self._failure
+        if self._failure is not None:
+            raise _Undrawn(self._failure)
+
+    def _stacked(self, key: str) -> NDArray[Any]:
+        if not isinstance(self._rows[0][key], Picture):
+            return np.stack([row[key] for row in self._rows])
+        try:
+            with self._watch.drawing():
+                return np.stack([np.asarray(row[key]) for row in self._rows])
+        except Exception as error:
+            self._failure = error
+            raise
 
 
 def _places(rows: Sequence[_Episode]) -> str:
@@ -172,8 +224,9 @@ def _places(rows: Sequence[_Episode]) -> str:
 class _Episode:
     """One row of a batch, from opening its environment to its record."""
 
-    def __init__(self, cell: Cell, plan: Plan, manifest: Manifest, told: bool) -> None:
+    def __init__(self, cell: Cell, plan: Plan, manifest: Manifest, told: bool, alone: bool) -> None:
         self.cell = cell
+        self._alone = alone
         self.variant = manifest.variant(cell.variant)
         self.seed = episode_seed(cell)
         self.steps = 0
@@ -191,7 +244,12 @@ class _Episode:
         if self._env is None:
             settings = dataclasses.asdict(self._plan.settings)
             self._env = registration.make(
-                self.variant.id, self._plan.registry, horizon=self._plan.horizon, stop=self._plan.stop, **settings
+                self.variant.id,
+                self._plan.registry,
+                horizon=self._plan.horizon,
+                stop=self._plan.stop,
+                lazy=True,
+                **settings,
             )
         return self._env
 
@@ -242,6 +300,7 @@ class _Episode:
             return None
         record = self._record("terminated" if terminated else "truncated", info)
         self.over = True
+        self._keep_pictures()
         self.close()
         return record
 
@@ -290,9 +349,16 @@ class _Episode:
         except Exception as error:
             return self._end_with("simulator", error)
 
+    def _keep_pictures(self) -> None:
+        """Draw the last pictures while the scene is open: the rest of the batch goes on beside them."""
+        if not self._alone:
+            self.observation = drawn(self.observation)
+
     def _end_with(self, kind: str, error: Exception) -> ErrorRecord:
         self.over = True
         with contextlib.suppress(Exception):  # a broken simulator may not close; what broke it is what to report
+            self._keep_pictures()
+        with contextlib.suppress(Exception):
             self.close()
         return error_record(self.cell, kind, error)
 

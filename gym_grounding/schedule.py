@@ -25,7 +25,7 @@ ENTRY_POINT = "gym_grounding.schedule:make_schedule"
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """What else ``ContinualSchedule`` takes: see ``plan.Plan.make``, and ``types.SceneSettings`` for the last four."""
+    """What else ``ContinualSchedule`` takes: see ``plan.Plan.make``, and ``types.SceneSettings`` for the last five."""
 
     order: int | Sequence[str | int]
     conditions: Iterable[str] | None
@@ -41,6 +41,7 @@ class ScheduleOptions(TypedDict, total=False):
     image_size: int
     orientation: str
     settle_steps: int | None
+    pictures: str
 
 
 class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str, Any], NDArray[Any]]):
@@ -85,7 +86,7 @@ class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str
       ``final_conditions_every_stage``, ``horizon``, ``stop``: see ``plan.Plan.make``.
     - ``stage``: the stage to begin with.
     - ``render_mode``: ``rgb_array`` or None.
-    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``: see ``types.SceneSettings``.
+    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``, ``pictures``: see ``types.SceneSettings``.
 
     ``ContinualSchedule.of(plan)`` takes a plan instead.
 
@@ -263,6 +264,7 @@ class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str
             image_size=settings.image_size,
             orientation=settings.orientation,
             settle_steps=settings.settle_steps,
+            pictures=settings.pictures,
             render_mode=self._render_mode,
         )
 

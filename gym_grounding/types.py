@@ -11,6 +11,7 @@ TIERS = ("strict", "permissive")
 JUDGED = ("ever", "end")
 OBSERVATIONS = ("pixels", "state", "both")
 ORIENTATIONS = ("raw", "upright", "rotated")
+PICTURES = ("exact", "fast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +237,12 @@ class SceneSettings:
             the true view) or ``rotated`` (rows and columns reversed: the mirrored convention of OpenVLA and openpi).
         settle_steps: control steps with the adapter's idle action between setting the initial state and the first
             observation.
+        pictures: ``exact`` (the simulator's own, to the last bit) or ``fast`` (LIBERO: no reflections, one sample per
+            pixel; ``benchmarks/fast_pictures.py`` shows the difference). Other adapters have one kind.
     """
 
     observation: str = "pixels"
     image_size: int = 128
     orientation: str = "raw"
     settle_steps: int = 10
+    pictures: str = PICTURES[0]

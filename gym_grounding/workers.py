@@ -373,6 +373,16 @@ class _Pulse(Watch):
         with _Clocks.running(self._clocks.call):
             yield
 
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[None]:
+        clock = self._clocks.call
+        inside, clock.value = clock.value, 0.0
+        try:
+            yield
+        finally:
+            # The policy's time starts anew: what it took before is not worth a second clock.
+            clock.value = time.monotonic() if inside else 0.0
+
 
 def _work(
     connection: Connection, clocks: _Clocks, policy: Any, options: dict[str, Any], plan: Plan, first: tuple[int, int]

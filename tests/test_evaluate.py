@@ -166,7 +166,7 @@ def test_the_header_names_what_can_change_a_number(tmp_path):
     assert head.scenes == {"7a0f1e2d3c4b": "7a0f1e2d3c4b"}
     assert len(head.registry_sha256) == 64
     assert head.settings == {
-        **{"observation": "state", "image_size": 128, "orientation": "raw", "settle_steps": 2},
+        **{"observation": "state", "image_size": 128, "orientation": "raw", "settle_steps": 2, "pictures": "exact"},
         **{"horizon": 6, "stop": "horizon"},
     }
     assert not head.task_identity

@@ -174,6 +174,7 @@ CHANGES = {
     "settings.image_size": {"settings": SceneSettings(image_size=64, settle_steps=2)},
     "settings.orientation": {"settings": SceneSettings(orientation="upright", settle_steps=2)},
     "settings.settle_steps": {"settings": SceneSettings(settle_steps=3)},
+    "settings.pictures": {"settings": SceneSettings(pictures="fast", settle_steps=2)},
 }
 
 

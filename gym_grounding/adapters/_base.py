@@ -15,7 +15,11 @@ Observation = dict[str, NDArray[Any]]
 
 
 class Scene(Protocol):
-    """An open scene: one simulator, any task and goal that lives in it. No language in it."""
+    """An open scene: one simulator, any task and goal that lives in it. No language in it.
+
+    Optional attribute, looked up by name:
+        lazy (bool): may be set; where it is true, observations hold ``pictures.Picture``s instead of drawn pictures.
+    """
 
     def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
         """Start an episode; a pure function of (task, init_state, joints, settings), equal to the last bit.

@@ -75,7 +75,7 @@ print(*(warning.message for warning in caught))
 """
 LEAVE = """
 import atexit
-from gym_grounding.adapters.libero import robosuite_names
+from gym_grounding.adapters.libero import painter, robosuite_names
 from robosuite.renderers.context import egl_context
 def report():
     print("freed" if freed == [True] else freed)
@@ -83,18 +83,17 @@ atexit.register(report)
 freed = []
 terminate = egl_context.EGL.eglTerminate
 def watched(display):
-    freed.append(scene._lease.simulator._painter is None)
+    freed.append(painter._painters == {})
     terminate(display)
 egl_context.EGL.eglTerminate = watched
 scene = opened(observation="pixels", image_size=16)
 scene.reset(data.task("LiberoGoal-T8"), 0)
 """
 FAILING_CONTEXT = """
-import types
 from gym_grounding.adapters.libero.painter import Painter
 from gym_grounding.errors import MissingRenderer
 try:
-    Painter(types.SimpleNamespace(model=None, data=None))
+    Painter("<mujoco/>")
 except MissingRenderer as error:
     print(error)
 """

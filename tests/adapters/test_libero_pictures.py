@@ -1,6 +1,7 @@
 """Pictures of LIBERO scenes. Each costs about 0.1 s, so there are few."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -32,31 +33,126 @@ def same_pictures(first, second):
     return all(np.array_equal(first[camera], second[camera]) for camera in CAMERAS)
 
 
-@pytest.fixture(scope="module")
-def theirs():
+@contextmanager
+def libero(task):
     """LIBERO's own picture environment, new and untouched."""
     from gym_grounding.adapters.libero.robosuite_names import ControlEnv
 
-    path = str(facts.bddl_path(BOWL_TO_PLATE))
-    env = ControlEnv(bddl_file_name=path, camera_heights=SIZE, camera_widths=SIZE)
+    env = ControlEnv(bddl_file_name=str(facts.bddl_path(task)), camera_heights=SIZE, camera_widths=SIZE)
     yield env
     env.close()
 
 
-def test_pictures_equal_those_of_liberos_own_environment(theirs):
+def begun(env, task, init_state):
     state = np.random.get_state()  # noqa: NPY002  # LIBERO reseeds it
-    theirs.seed(6)
-    theirs.reset()
-    expected = theirs.set_init_state(facts.init_states(BOWL_TO_PLATE)[6])
+    env.seed(init_state)
+    env.reset()
     np.random.set_state(state)  # noqa: NPY002
-    with opened() as scene:
-        ours = scene.reset(BOWL_TO_PLATE, 6)
-        assert same_pictures(ours, expected)
-        assert ours["agentview_image"].std() > 20
-        for action in np.random.default_rng(0).uniform(-1, 1, (2, 7)):
-            expected, ours = theirs.step(action)[0], scene.step(action)
+    return env.set_init_state(facts.init_states(task)[init_state])
+
+
+def test_pictures_equal_those_of_liberos_own_environment_and_the_burner_lights_one_picture_late():
+    lit = []
+    with libero(STOVE) as theirs, opened() as scene:
+        for init_state in (6, 2):
+            expected, ours = begun(theirs, STOVE, init_state), scene.reset(STOVE, init_state)
             assert same_pictures(ours, expected)
-            assert np.array_equal(ours["robot0_eef_pos"], expected["robot0_eef_pos"])
+            assert ours["agentview_image"].std() > 20
+            for action in np.random.default_rng(init_state).uniform(-1, 1, (2, 7)):
+                expected, ours = theirs.step(action)[0], scene.step(action)
+                assert same_pictures(ours, expected)
+                assert np.array_equal(ours["robot0_eef_pos"], expected["robot0_eef_pos"])
+        joint = scene._simulator.env.fixtures_dict["flat_stove_1"].joints[0]
+        for sim in (theirs.sim, scene._simulator.env.sim):
+            sim.data.set_joint_qpos(joint, 1.5)
+        for _ in range(2):
+            expected, ours = theirs.step(np.zeros(7))[0], scene.step(np.zeros(7))
+            assert same_pictures(ours, expected)
+            lit.append(ours["agentview_image"].astype(int))
+    red = (lit[1] - lit[0])[..., 0]
+    assert red.max() > 60
+
+
+def test_pictures_of_a_scene_without_mirrors_equal_liberos():
+    floor, task = floor_scene()
+    with libero(task) as theirs:
+        scene = ADAPTER.open(floor, {task.id: task}, SceneSettings("pixels", SIZE, settle_steps=0))
+        assert same_pictures(scene.reset(task, 1), begun(theirs, task, 1))
+        for action in np.random.default_rng(1).uniform(-1, 1, (2, 7)):
+            assert same_pictures(scene.step(action), theirs.step(action)[0])
+        scene.close()
+
+
+MIRRORS = """
+<mujoco><visual><map znear="0.001"/></visual>
+  <asset><material name="shiny" reflectance="0.5" rgba=".3 .3 .3 1"/><material name="dull" rgba=".2 .6 .3 1"/>
+    <mesh name="wedge" vertex="0 0 0 .2 0 0 0 .1 0 0 0 .3"/><mesh name="ball" vertex="{ball}"/></asset>
+  <worldbody><light pos="0 0 3" castshadow="false"/><geom type="plane" size="2 2 .1" group="1"/>
+    <geom type="box" pos="0 0 .2" size=".3 .2 .1" material="shiny" group="1"/>
+    <geom type="box" pos=".7 0 .2" euler="40 20 0" size=".1 .2 .1" material="shiny" group="1"/>
+    {things}
+    <body><freejoint/><geom size=".01" group="0"/><camera name="eye" fovy="50"/></body></worldbody></mujoco>"""
+THINGS = (
+    '<geom type="sphere" size=".1" {}/>',
+    '<geom type="capsule" size=".05 .2" {}/>',
+    '<geom type="cylinder" size=".08 .1" {}/>',
+    '<geom type="box" size=".1 .02 .2" {}/>',
+    '<geom type="ellipsoid" size=".1 .02 .2" rgba=".9 .2 .2 .5" {}/>',
+    '<geom type="mesh" mesh="wedge" {}/>',
+    '<geom type="mesh" mesh="ball" {}/>',
+    '<site type="sphere" size=".1" {}/>',
+)
+
+
+def test_what_is_left_out_of_a_picture_is_not_missed():
+    """Random looks at two mirrors and everything that a geom can be, against MuJoCo's own drawing of all of it."""
+    from gym_grounding.adapters.libero.painter import Painter, View
+    from gym_grounding.adapters.libero.robosuite_names import mujoco
+
+    random = np.random.default_rng(0)
+    places = random.uniform((-1, -1, 0), (1, 1, 0.8), (5, len(THINGS), 3))
+    turns = random.uniform(-180, 180, (5, len(THINGS), 3))
+    things = [
+        THINGS[k].format(
+            'group="1" material="dull" pos="{} {} {}" euler="{} {} {}"'.format(*places[i, k], *turns[i, k])
+        )
+        for i in range(5)
+        for k in range(len(THINGS))
+    ]
+    ball = random.normal(size=(400, 3))
+    ball *= np.array([0.05, 0.1, 0.3]) / np.linalg.norm(ball, axis=1, keepdims=True)
+    text = MIRRORS.format(things="".join(things), ball=" ".join(map(str, ball.ravel())))
+    model = mujoco.MjModel.from_xml_string(text)
+    painter, whole = Painter(text), Painter(text)
+    assert len(painter._culling._owners) > model.ngeom + 10
+    whole._culling._exact = False
+    saved = parts = dark = 0
+    for _ in range(150):
+        place, target = random.uniform((-1.5, -1.5, 0.05), (1.5, 1.5, 1.5)), random.uniform(-0.7, 0.7, 3)
+        view = View.of(model, np.concatenate([place, looking(target - place, random)]))
+        ours, all_of_it = painter.draw(view, "eye", SIZE), whole.draw(view, "eye", SIZE)
+        assert np.array_equal(ours, all_of_it)
+        passes = painter._culling.passes(painter._data, 0, SIZE)
+        saved += sum(int((~one.shown).sum()) for one in passes)
+        parts += len(passes) == 2
+        dark += not passes[0].mirrors
+    painter.close()
+    whole.close()
+    assert saved > 2000
+    assert parts > 5
+    assert dark > 30
+
+
+def looking(direction, random):
+    """The quaternion (w, x, y, z) of a camera that looks there, turned at random about that line."""
+    from gym_grounding.adapters.libero.robosuite_names import mujoco
+
+    back = -direction / np.linalg.norm(direction)
+    side = np.cross(random.normal(size=3), back)
+    side /= np.linalg.norm(side)
+    quaternion = np.zeros(4)
+    mujoco.mju_mat2Quat(quaternion, np.column_stack([side, np.cross(back, side), back]).ravel())
+    return quaternion
 
 
 def test_orientations_turn_one_picture_once():
@@ -90,22 +186,113 @@ def test_the_true_view_shows_the_robots_left_on_the_right():
     assert columns[0] < columns[1]
 
 
-def test_settling_draws_only_what_is_observed():
-    with opened(settle_steps=3) as scene:
-        draws = []
-        painter = scene._simulator._painter
-        draw = painter.draw
-        painter.draw = lambda camera, size: (draws.append(camera), draw(camera, size))[1]
-        try:
-            settled = scene.reset(BOWL_TO_PLATE, 1)
-        finally:
-            del painter.draw
-        assert draws == ["agentview", "robot0_eye_in_hand"]
+def test_nothing_is_drawn_before_a_picture_is_read():
+    from gym_grounding.adapters.libero import painter
+    from gym_grounding.adapters.libero.scene import POOL
+
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        make, draw = painter.Painter, painter.Painter.draw
+        patch.setattr(painter, "Painter", lambda *given: (made.append("model"), make(*given))[1])
+        patch.setattr(
+            make, "draw", lambda self, view, camera, size: (made.append(camera), draw(self, view, camera, size))[1]
+        )
+        POOL.clear()
+        with lazily() as scene:
+            for init_state in (0, 1):
+                seen = scene.reset(BOWL_TO_PLATE, init_state)
+                scene.step(np.zeros(7))
+            assert made == []
+            assert seen["agentview_image"].shape == (SIZE, SIZE, 3)
+            assert made == []
+            first = np.asarray(seen["agentview_image"])
+            assert made == ["model", "agentview"]
+            seen["agentview_image"][0, 0]
+            np.asarray(seen["robot0_eye_in_hand_image"])
+            assert made == ["model", "agentview", "robot0_eye_in_hand"]
+        made.clear()
+        with opened(settle_steps=3) as scene:
+            scene.reset(BOWL_TO_PLATE, 1)
+            assert made == ["agentview", "robot0_eye_in_hand"]
+            scene.render()
+            assert made == ["agentview", "robot0_eye_in_hand"]
+    assert first.std() > 20
+
+
+@contextmanager
+def lazily(**settings):
+    with opened(**settings) as scene:
+        scene.lazy = True
+        yield scene
+
+
+def episode(scene, init_state, count=3):
+    """Observations of an episode."""
+    actions = np.random.default_rng(init_state).uniform(-1, 1, (count, 7))
+    return [scene.reset(BOWL_TO_PLATE, init_state), *(scene.step(action) for action in actions)]
+
+
+def test_a_picture_read_late_shows_its_own_moment():
+    """After further steps and episodes, other fixtures, another environment, from another thread, and turned."""
+    with opened(orientation="rotated") as scene:
+        expected = {number: episode(scene, number) for number in (0, 3)}
+    with lazily(orientation="rotated") as scene, opened() as other:
+        early, late = episode(scene, 0), episode(scene, 3)
+        other.reset(STOVE, 7)
+        seen = [*zip(early, expected[0], strict=True), *zip(late, expected[3], strict=True)]
+        with ThreadPoolExecutor(2) as threads:
+            equal = [*threads.map(lambda pair: same_pictures(*pair), seen[::-1])]
+        assert all(equal)
+        assert len(painters()) == 1
+    assert same_pictures(early[0], expected[0][0])
+    with lazily() as scene:
+        unread = scene.reset(BOWL_TO_PLATE, 0)["agentview_image"]
+    for _ in range(2):
+        with pytest.raises(SimulatorError, match="closed before its picture was read; read it earlier"):
+            np.asarray(unread)
+
+
+def painters():
+    from gym_grounding.adapters.libero import painter
+
+    return painter._painters
+
+
+def test_environments_in_threads_draw_what_they_draw_alone():
+    with opened() as first, opened() as second, opened("both") as third:
+        scenes = {0: first, 4: second, 8: third}
+        alone = {number: episode(first, number) for number in scenes}
+        with ThreadPoolExecutor(3) as threads:
+            together = [*threads.map(lambda number: episode(scenes[number], number), scenes)]
+        for number, seen in zip(scenes, together, strict=True):
+            assert all(same_pictures(*pair) for pair in zip(alone[number], seen, strict=True))
+        assert len(painters()) == 1
+        in_turn = [[scene.reset(BOWL_TO_PLATE, number), scene.step(np.zeros(7))] for number, scene in scenes.items()]
+        assert all(same_pictures(seen[0], alone[number][0]) for number, seen in zip(scenes, in_turn, strict=True))
+
+
+def test_drawing_leaves_the_threads_own_context_current():
+    from mujoco.egl import egl_ext as egl
+    from robosuite.renderers.context.egl_context import EGLGLContext
+
     with opened() as scene:
-        scene.reset(BOWL_TO_PLATE, 1)
-        for _ in range(3):
-            stepped = scene.step(np.array([0, 0, 0, 0, 0, 0, -1.0]))
-        assert same_pictures(settled, stepped)
+        scene.reset(BOWL_TO_PLATE, 0)
+        assert not egl.eglGetCurrentContext()
+        theirs = EGLGLContext(16, 16, -1)
+        theirs.make_current()
+        scene.step(np.zeros(7))
+        assert egl.eglGetCurrentContext().address == theirs._context.address
+        theirs.free()
+
+
+def test_fast_pictures_are_other_ones_and_leave_the_exact_ones_alone():
+    with opened() as exact, opened(pictures="fast") as fast:
+        first, quick = exact.reset(STOVE, 0), fast.reset(STOVE, 0)
+        for camera in CAMERAS:
+            apart = np.abs(first[camera].astype(int) - quick[camera]).mean()
+            assert 0.1 < apart < 8
+        assert same_pictures(exact.reset(STOVE, 0), first)
+        assert np.array_equal(fast.render()[::-1], quick["agentview_image"])
 
 
 def test_a_burner_left_on_is_off_in_the_next_episode():
@@ -133,7 +320,6 @@ def test_rendering_a_state_scene_leaves_its_physics_and_verdicts_alone():
             assert all(np.array_equal(one[key], other[key]) for key in one)
         data = drawn._simulator.env.sim.data
         before = data.body_xpos.copy()
-        drawn._simulator._painter = None  # a new context, whose making must not freshen the poses either
         drawn.render()
         assert np.array_equal(data.body_xpos, before)
         assert np.array_equal(quiet.state(), drawn.state())
@@ -162,11 +348,11 @@ def test_two_scenes_in_one_process_do_not_mix_their_pictures():
 
 
 def test_drawing_after_a_fork_is_refused_instead_of_hanging(monkeypatch):
-    from gym_grounding.adapters.libero import painter
+    from gym_grounding.adapters.libero import gl
 
-    monkeypatch.setattr(painter, "_first_process", os.getpid() - 1)
-    with opened("state") as scene:
-        scene._simulator._painter = None
-        scene.reset(BOWL_TO_PLATE, 0)
-        with pytest.raises(SimulatorError, match="'spawn'"):
-            scene.render()
+    with lazily() as scene:
+        seen = scene.reset(BOWL_TO_PLATE, 0)
+        monkeypatch.setattr(gl, "_first_process", os.getpid() - 1)
+        for read in (scene.render, lambda: np.asarray(seen["agentview_image"])):
+            with pytest.raises(SimulatorError, match="'spawn'"):
+                read()

@@ -10,7 +10,6 @@ Surprises:
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import threading
 import warnings
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero import install, model_text
 from gym_grounding.adapters.libero.core.model import small_model
+from gym_grounding.adapters.libero.memory import return_freed_memory
 from gym_grounding.adapters.libero.robosuite_names import (
     ControlEnv,
     RandomizationError,
@@ -116,23 +116,16 @@ class Environment:
     def model_text(self) -> str:
         """The compiled model as MJCF text, with the fixtures where they stand now, to the last bit."""
         poses, bodies = self.fixture_poses(), self.fixture_bodies()
-        self._text = self._text or self.full().model.get_xml()
+        self._text = self._text or binding_utils.MjSim.from_xml_string(self.full_text()).model.get_xml()
         placed = model_text.with_poses(self._text, {bodies[name]: pose for name, pose in poses.items()})
         # Assets lie in PACKAGE/assets, the robot's parts in robosuite.
         folders = (Path(get_libero_path("assets")).parents[1], Path(binding_utils.__file__).parents[2])
         return model_text.without_places(placed, folders)
 
-    def full(self) -> Any:
-        """Another ``MjSim`` of the whole scene, with all that is only seen, as a new environment has it (seconds)."""
-        sim = binding_utils.MjSim.from_xml_string(self.problem.model.get_xml())
-        return_freed_memory()
-        return sim
-
-    def dress(self, model: Any) -> None:
-        """Give a full model the fixtures' poses and the lights of the present state."""
-        own = self.problem.sim.model
-        for field in ("body_pos", "body_quat", "site_rgba"):
-            getattr(model, field)[:] = getattr(own, field)
+    def full_text(self) -> str:
+        """The whole scene, with all that is only seen, as MJCF text that a new environment would compile."""
+        text: str = self.problem.model.get_xml()
+        return text
 
     def fixture_bodies(self) -> dict[str, str]:
         """Name of the body that ``place_fixture`` moves, by name of the fixture."""
@@ -204,16 +197,6 @@ def numpy_generator_kept() -> Iterator[None]:
             yield
         finally:
             np.random.set_state(state)  # noqa: NPY002
-
-
-def return_freed_memory() -> None:
-    """Let the C library hand freed memory back to the system; without effect where it has no such call.
-
-    Compiling a scene frees about as much as the compiled scene takes (200 MB), and glibc would keep it.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 _turn = threading.RLock()

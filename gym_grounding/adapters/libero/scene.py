@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
 from gym_grounding.adapters.libero.simulator import Simulator
 from gym_grounding.errors import GroundingError, InvalidOption, SimulatorError
+from gym_grounding.pictures import Picture, drawn
 from gym_grounding.types import Goal, Region, SceneFacts, SceneSettings, Task
 
 IDLE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
@@ -59,6 +61,10 @@ class LiberoScene:
         tasks: its tasks by id; the scene is compiled from the one with the lowest index.
         settings: what to observe.
 
+    Attributes:
+        lazy: observations hold a ``pictures.Picture`` where they would hold a picture: drawn when it is first read,
+            however many steps and episodes later, but not after ``close``.
+
     Raises:
         MissingSource, MissingRenderer, WrongVersion, SimulatorError
     """
@@ -66,6 +72,7 @@ class LiberoScene:
     def __init__(self, scene: SceneFacts, tasks: Mapping[str, Task], settings: SceneSettings) -> None:
         if not tasks:
             raise InvalidOption(f"Scene {scene.id}: no task is given, so there is no file to compile it from")
+        self.lazy = False
         self._scene = scene
         self._settings = settings
         self._arrays = spaces.arrays(scene, settings)
@@ -208,7 +215,7 @@ class LiberoScene:
         """
         self._started()
         if self._pictures:
-            picture = self._raw["agentview_image"]
+            picture = np.asarray(self._raw["agentview_image"])
         else:
             with self._simulating("draw"):
                 picture = self._simulator.picture("agentview", self._settings.image_size)
@@ -240,7 +247,7 @@ class LiberoScene:
         simulator = self._simulator
         steps = self._settings.settle_steps if settle_steps is None else settle_steps
         with self._simulating(f"start {what} of {task.id}"):
-            simulator.image_size = self._settings.image_size
+            simulator.image_size, simulator.fast = self._settings.image_size, self._settings.pictures == "fast"
             bddl = facts.bddl_path(task)
             self._raw = simulator.start(bddl, seed, state, poses, drawing=steps == 0, joints=joints)
             for step in range(1, steps + 1):
@@ -295,8 +302,17 @@ class LiberoScene:
             observation = {key: raw[key] for key in self._arrays}
         else:
             observation = {key: np.array(raw[key], np.float64).reshape(size) for key, size in self._arrays.items()}
-        turned = _ROWS[self._settings.orientation]
-        return observation | {key: np.array(raw[key][turned], np.uint8, order="C") for key in self._pictures}
+        size, lease = self._settings.image_size, self._lease
+        pictures: dict[str, Any] = {
+            key: Picture((size, size, 3), functools.partial(self._drawn, raw[key], lease)) for key in self._pictures
+        }
+        return observation | (pictures if self.lazy else drawn(pictures))
+
+    def _drawn(self, picture: Picture | NDArray[np.uint8], lease: _Lease | None) -> NDArray[np.uint8]:
+        if lease is None or lease.returned:
+            raise SimulatorError(f"Scene {self._scene.id} was closed before its picture was read; read it earlier")
+        with self._simulating("draw"):
+            return np.array(np.asarray(picture)[_ROWS[self._settings.orientation]], np.uint8, order="C")
 
     @contextmanager
     def _simulating(self, deed: str) -> Iterator[None]:
@@ -338,9 +354,10 @@ class _Lease:
 
     def __init__(self, key: tuple[str, bool], simulator: Simulator) -> None:
         self.key, self.simulator, self.process = key, simulator, os.getpid()
-        self.broken = False
+        self.broken = self.returned = False
 
     def give_back(self) -> None:
+        self.returned = True
         if self.process != os.getpid():
             POOL.abandon(self.simulator)
         elif self.broken:

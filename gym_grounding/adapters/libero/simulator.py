@@ -11,6 +11,7 @@ Surprises:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from gym_grounding.adapters.libero.core import layout
 from gym_grounding.adapters.libero.core.start import Traces, start
 from gym_grounding.adapters.libero.core.stepper import Stepper
 from gym_grounding.adapters.libero.environment import Environment
-from gym_grounding.adapters.libero.painter import Painter
+from gym_grounding.adapters.libero.painter import Easel, View
 from gym_grounding.adapters.libero.robosuite_names import Observable, convert_quat, sensor
 from gym_grounding.adapters.libero.spaces import CAMERAS
 from gym_grounding.errors import SimulatorError
+from gym_grounding.pictures import Picture
 
 
 class Simulator:
@@ -36,38 +38,34 @@ class Simulator:
         draws: whether observations hold pictures.
         reference: step LIBERO's own code, whatever the core covers.
 
-    Raises:
-        MissingRenderer: pictures were asked for and cannot be drawn.
-
     Attributes:
         env: LIBERO's problem object.
         reference: as given.
         fresh: whether observations are float64 arrays, one-dimensional, that nobody else holds.
         image_size: side of the pictures in observations [pixels]; may change between episodes.
+        fast: whether they are drawn without reflections and with fewer samples; may change too.
     """
 
     def __init__(self, bddl: Path, draws: bool, reference: bool = False) -> None:
-        # What draws needs the whole scene at each step; what does not makes a second one where it is ever asked to.
-        self._small = not draws and not reference
+        environment = Environment(bddl, small=not reference)
+        if not reference and layout.uncovered(environment.problem):
+            environment.close()
+            environment, reference = Environment(bddl), True
         self.reference = reference
-        self._environment: Environment | None = Environment(bddl, self._small)
-        if self._small and layout.uncovered(self._environment.problem):
-            self._environment.close()
-            self._environment, self._small = Environment(bddl), False
-        self.env: Any = self._environment.problem
-        self.image_size = 128
-        self._painter: Painter | None = None
+        self._environment: Environment | None = environment
+        self.env: Any = environment.problem
+        self.image_size, self.fast = 128, False
+        self._easel = Easel(environment.full_text)
         self._drawing = False
         self._draws = draws
         self._stepper: Stepper | None = None
         self.fresh = False
-        self._traces = Traces(self._environment)
+        self._traces = Traces(environment)
         try:
-            painter = self._ready_painter() if draws else None
-            if reference or layout.uncovered(self.env):
+            if reference:
                 self._add_fixture_observables()
-                if painter is not None:
-                    self._add_camera_observables(painter)
+                if draws:
+                    self._add_camera_observables()
             else:
                 sim = self.env.sim
                 self._stepper = Stepper(sim.model._model, sim.data._data, layout.read(self.env))
@@ -93,7 +91,8 @@ class Simulator:
             init_state: time, positions and velocities, shape (1 + nq + nv,).
             fixtures: name -> position [m] and quaternion (w, x, y, z) of every fixture, shape (7,); None leaves them
                 where the reset puts them.
-            drawing: whether the returned observation needs its pictures.
+            drawing: whether the returned observation needs its pictures; where the core steps, they are ``Picture``s,
+                drawn only when read.
             joints: entity -> position of its one joint [m or rad] that takes the place of the initial state's.
 
         Raises:
@@ -116,7 +115,7 @@ class Simulator:
             # LIBERO lights what is on before the first picture, and after all later ones.
             if self._draws:
                 self.env._post_process()
-            return self._observed(self._stepper, drawing)
+            return self._observed(self._stepper)
         self._drawing = False
         environment.reset(bddl, seed)
         for name, pose in (fixtures or {}).items():
@@ -129,7 +128,7 @@ class Simulator:
         """Advance one control step (50 ms, 25 physics steps) and return LIBERO's observation."""
         if self._stepper is not None:
             self._stepper.step(action)
-            observed = self._observed(self._stepper, drawing)
+            observed = self._observed(self._stepper)
             if self._draws:
                 self.env._post_process()
             return observed
@@ -179,42 +178,33 @@ class Simulator:
         Raises:
             MissingRenderer: no usable GL library.
         """
-        painter = self._ready_painter()
-        if not self._small:
-            return painter.draw(camera, size)
-        assert self._environment is not None
-        assert self._stepper is not None
+        if self._stepper is None:
+            return self._drawn_now(camera, size)
         # Lights what is on, which nobody sees before.
         self.env._post_process()
-        self._environment.dress(painter.sim.model)
-        with painter.posed(self._stepper.present()):
-            return painter.draw(camera, size)
+        view = View.of(self._stepper.model, self._stepper.present())
+        return self._easel.draw(view, camera, size, self.fast)
 
     def close(self) -> None:
         """Free the scene; safe to call twice."""
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        self._easel.close()
         if self._environment is not None:
             self._environment.close()
             self._environment = self.env = self._stepper = None
 
-    def _observed(self, stepper: Stepper, drawing: bool) -> dict[str, Any]:
+    def _observed(self, stepper: Stepper) -> dict[str, Any]:
         observation: dict[str, Any] = stepper.observation()
         if self._draws:
-            size, painter = self.image_size, self._ready_painter()
-            pictures = {camera: np.zeros((size, size, 3), np.uint8) for camera in CAMERAS}
-            if drawing:
-                with painter.posed(stepper.memory.drawn):
-                    pictures = {camera: painter.draw(camera, size) for camera in CAMERAS}
-            observation |= {f"{camera}_image": picture for camera, picture in pictures.items()}
+            view, size = View.of(stepper.model, stepper.memory.drawn), self.image_size
+            for camera in CAMERAS:
+                draw = functools.partial(self._easel.draw, view, camera, size, self.fast)
+                observation[f"{camera}_image"] = Picture((size, size, 3), draw)
         return observation
 
-    def _ready_painter(self) -> Painter:
-        if self._painter is None:
-            assert self._environment is not None
-            self._painter = Painter(self._environment.full() if self._small else self.env.sim)
-        return self._painter
+    def _drawn_now(self, camera: str, size: int) -> NDArray[np.uint8]:
+        """What LIBERO's own simulator shows at this moment."""
+        sim = self.env.sim
+        return self._easel.draw(View.of(sim.model, data=sim.data._data), camera, size, self.fast)
 
     def _add_fixture_observables(self) -> None:
         for name, fixture in self.env.fixtures_dict.items():
@@ -228,12 +218,12 @@ class Simulator:
                 # An array even for one joint; robosuite turns arrays of one element into numbers.
                 self._observe(f"{name}_joint_pos", "fixture", lambda _, a=addresses: self._data.qpos[a])
 
-    def _add_camera_observables(self, painter: Painter) -> None:
+    def _add_camera_observables(self) -> None:
         for camera in CAMERAS:
 
             def look(_: object, camera: str = camera) -> NDArray[np.uint8]:
                 if self._drawing:
-                    return painter.draw(camera, self.image_size)
+                    return self._drawn_now(camera, self.image_size)
                 return np.zeros((self.image_size, self.image_size, 3), np.uint8)
 
             self._observe(f"{camera}_image", "image", look)
