@@ -29,6 +29,10 @@ class Numbers:
         """Its mean."""
         return self.value(quantity, **scope).mean
 
+    def __iter__(self):
+        """(quantity, scope, value) of every measurement."""
+        return ((quantity, scope, value) for (quantity, scope), value in self._values.items())
+
     def scopes(self, quantity, **parts):
         """Scopes in which the quantity was measured and that agree with ``parts``."""
         return [
@@ -42,9 +46,15 @@ class Numbers:
         return self._values[quantity, scope].mean
 
 
-def scored(policy, plan, folder, options=None, observations=None):
-    """Run a policy on a plan (and probe it) into a folder; its numbers."""
-    run = evaluate(policy, plan, folder, workers=0, options=options, progress=False)
+def scored(policy, plan, folder, options=None, observations=None, name=None, curves=None):
+    """Run a policy on a plan (and probe it, and give it learning curves) into a folder; its numbers.
+
+    Curves are the values of each task's epochs 0, 5, 10 and so on.
+    """
+    run = evaluate(policy, plan, folder, workers=0, options=options, progress=False, name=name)
+    if curves is not None:
+        points = [f"0,{task},{5 * at},{value}" for task, curve in curves.items() for at, value in enumerate(curve)]
+        (run / "curves.csv").write_text("\n".join(["seed,task,epoch,success", *points]))
     if observations is not None:
         probe(policy, observations, plan, run, options=options)
     (method,) = _study.load([run]).methods
