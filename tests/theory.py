@@ -12,7 +12,7 @@ from staged import HORIZON, INIT_STATE, LAST, NOT_HEARD, ORDER, SETTINGS, knows
 
 from gym_grounding import adapters, conditions, manifest
 from gym_grounding.experts import Expert, trial
-from gym_grounding.manifest import NOT_MEASURED, NOT_SHOWN
+from gym_grounding.manifest import NOT_MEASURED, NOT_SHOWN, standing
 from gym_grounding.metrics import Scope
 from gym_grounding.plan import episode_seed
 from gym_grounding.probe import load_observations
@@ -159,12 +159,14 @@ class Theory:
         curves: task -> its learning curve, as values of its epochs; None without curves.
         density: what its log density is: ``normal`` around the mean action, ``flat``, or None.
         probed: whether it was probed.
-        reach: variant -> what an oracle showed of its goal; empty where that is not known.
+        reach: variant -> what an oracle showed of its goal; None for what the registry says.
     """
 
     def __init__(self, facts, plan, follows, moves=None, curves=None, density=None, probed=True, reach=None):
         self.facts, self.plan, self.follows, self.moves, self.curves = facts, plan, follows, moves, curves
-        self.density, self.probed, self.reach = density, probed, reach or {}
+        self.density, self.probed = density, probed
+        rows = self.facts.rows.values()
+        self.reach = {row.id: standing(row) for row in rows if row.goal is not None} if reach is None else reach
 
     def outcome(self, row, stage):
         """What an episode shows."""

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gym_grounding.demos.layout import COLUMNS, PICTURES, Array, axis_angle
+from gym_grounding.adapters import Observation
+from gym_grounding.demos.consistency import contradictions
+from gym_grounding.demos.headers import header_problems, origin, origin_problems
+from gym_grounding.demos.layout import COLUMNS, OBSERVATIONS, PICTURES, columns
 from gym_grounding.demos.read import Demonstration, DemonstrationFile, opened
 from gym_grounding.demos.settings import RecordedScene
 from gym_grounding.errors import InvalidDemonstration, InvalidOption, SimulatorError
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
 
-_SAME = 1e-6
-"""What the same quantity, kept twice, may differ by [m or rad]."""
 MOST_SETTLING = 1000
 """Settle steps that a file may ask for."""
 _COUNTS = {"seed": 2**32 - 1, "settle_steps": MOST_SETTLING}
 """Attributes that are whole numbers from 0 on -> the largest."""
-_JOINTS = slice(1, 8)
-"""The arm's joints in a row of ``states``."""
 Form = tuple[tuple[int, ...], str]
 """Shape of a row and number type of a dataset."""
 
@@ -34,12 +34,14 @@ def problems(path: str | Path) -> list[str]:
     """Everything that is wrong with a file, each with file, demonstration and dataset; empty for a sound one.
 
     Number types, actions outside of [-1, 1], rewards, lengths that disagree, observations from before their action
-    instead of after it, and the like. What the file adds to LIBERO's layout is checked where it is there.
+    instead of after it, and the like; see also ``consistency`` and ``headers``. What the file adds to LIBERO's layout
+    is checked where it is there.
     """
     try:
         with opened(path) as file:
             own = [line for name in file.names for line in _of_demonstration(file, name)]
-            return [*_of_file(file), *own, *unlike(file)]
+            # One thing that is missing may be missed several times.
+            return list(dict.fromkeys([*_of_file(file), *header_problems(file), *own, *unlike(file)]))
     except InvalidDemonstration as error:
         return [str(error)]
 
@@ -71,9 +73,11 @@ class Replay:
 
     Attributes:
         name: of the demonstration.
-        exact: the file says how the episode began (seed, state before settling), so equal states are expected.
+        exact: the file says how the episode began (seed, state before settling), so equal numbers are expected.
         positions: largest difference of any position from the stored states [m, rad, or quaternion component].
         velocities: the same of the velocities [m/s or rad/s].
+        observed: the same of anything that was observed, but for pictures; infinite where it is not observed now.
+        dataset: in which that is; empty where all are equal.
         reached: whether the goal held after some action.
         held_at_end: whether it held after the last one.
     """
@@ -82,13 +86,15 @@ class Replay:
     exact: bool
     positions: float
     velocities: float
+    observed: float
+    dataset: str
     reached: bool
     held_at_end: bool
 
     @property
     def equal(self) -> bool:
         """No number differs."""
-        return self.positions == 0.0 and self.velocities == 0.0
+        return self.positions == self.velocities == self.observed == 0.0
 
 
 def replay(scene: RecordedScene, task: Task, demonstration: Demonstration) -> Replay:
@@ -101,29 +107,56 @@ def replay(scene: RecordedScene, task: Task, demonstration: Demonstration) -> Re
         InvalidDemonstration: a model or states of another scene.
     """
     states, actions = demonstration.rows("states"), demonstration.rows("actions")
-    exact = begin(scene, task, demonstration)
+    exact, first = begin(scene, task, demonstration)
     if states.shape[1:] != scene.state().shape:
         raise InvalidDemonstration(
             f"{demonstration.where}: states has rows of {states.shape[1]} numbers, the scene has {len(scene.state())}"
         )
-    differences, held = [], []
+    differences, held, seen = [], [], [first]
     for state, action in zip(states, actions, strict=True):
         differences.append(np.abs(scene.state() - state))
-        scene.step(np.clip(action, -1.0, 1.0))
+        seen.append(scene.step(np.clip(action, -1.0, 1.0)))
         held.append(scene.holds(task.goal))
     largest, size = np.max(differences, axis=0), 1 + scene.positions()
+    observed = _observed(demonstration, seen)
+    dataset = max(observed, key=lambda name: observed[name], default="")
     return Replay(
         demonstration.name,
         exact,
         float(largest[1:size].max(initial=0.0)),
         float(largest[size:].max(initial=0.0)),
+        observed.get(dataset, 0.0),
+        dataset if observed.get(dataset) else "",
         any(held),
         held[-1],
     )
 
 
-def begin(scene: RecordedScene, task: Task, demonstration: Demonstration) -> bool:
-    """Bring a scene to the first row of a demonstration; whether it is known exactly how the episode began.
+def _observed(demonstration: Demonstration, seen: list[Observation]) -> dict[str, float]:
+    """Dataset -> by how much what it has of observations differs from the T + 1 that were made now."""
+    now = {key: np.array([one[key] for one in seen]) for key in seen[0]}
+    actions = demonstration.rows("actions")
+    rows = columns(demonstration.rows("states"), actions, actions, {key: values[1:] for key, values in now.items()})
+    answers = {name: rows[name] for name in rows if name.startswith("obs/") or name == "robot_states"}
+    found = {name: _apart(demonstration.rows(name), answers[name]) for name in answers if name not in PICTURES}
+    for key in demonstration.observation_keys:
+        found[f"{OBSERVATIONS}/{key}"] = _apart(demonstration.observation(key), now.get(key))
+    return found
+
+
+def _apart(kept: NDArray[Any], now: NDArray[Any] | None) -> float:
+    """Largest difference, in the type in which it was kept."""
+    if now is None or now.shape != kept.shape:
+        return np.inf
+    with np.errstate(over="ignore"):
+        return float(np.abs(kept.astype(np.float64) - now.astype(kept.dtype)).max(initial=0.0))
+
+
+def begin(scene: RecordedScene, task: Task, demonstration: Demonstration) -> tuple[bool, Observation]:
+    """Bring a scene to the first row of a demonstration.
+
+    Returns:
+        Whether it is known exactly how the episode began, and the first observation.
 
     Raises:
         InvalidDemonstration: a model or states of another scene.
@@ -135,12 +168,11 @@ def begin(scene: RecordedScene, task: Task, demonstration: Demonstration) -> boo
         seed, settle = (_count(demonstration, name, most) for name, most in _COUNTS.items())
         where = f"{demonstration.where}: states"
         if start is None or seed is None or settle is None:
-            scene.reset_from(task, 0, demonstration.rows("states", slice(0, 1))[0], poses, settle_steps=0)
-            return False
-        scene.reset_from(task, seed, start, poses, settle_steps=settle)
+            first = demonstration.rows("states", slice(0, 1))[0]
+            return False, scene.reset_from(task, 0, first, poses, settle_steps=0)
+        return True, scene.reset_from(task, seed, start, poses, settle_steps=settle)
     except (InvalidOption, SimulatorError) as error:
         raise InvalidDemonstration(f"{where}: {error}") from error
-    return True
 
 
 def _count(demonstration: Demonstration, name: str, most: int) -> int | None:
@@ -219,14 +251,14 @@ def _of_demonstration(file: DemonstrationFile, name: str) -> Iterator[str]:
         return
     rows: dict[str, Any] = {}
     yield from _of_columns(demonstration, rows)
-    try:
-        for key in demonstration.observation_keys:
-            yield from _refusal(demonstration.observation, key)
-    except InvalidDemonstration as error:
-        yield str(error)
+    yield from _of_observations(demonstration, rows)
     if len({*PICTURES} & {*demonstration.keys}) == 1:
         yield f"{where}: has the pictures of one camera, not of both"
-    yield from (f"{where}: {line}" for line in _contradictions(rows))
+    try:
+        yield from (f"{where}: {line}" for line in contradictions(rows, origin(file, demonstration)))
+        yield from origin_problems(file, demonstration)
+    except InvalidDemonstration as error:
+        yield str(error)
     yield from _attributes(demonstration, rows)
 
 
@@ -246,43 +278,16 @@ def _of_columns(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[
                 yield f"{demonstration.where}: {key} has type {rows[key].dtype}, expected {column.type}"
 
 
-def _contradictions(rows: dict[str, Any]) -> Iterator[str]:
-    """What the datasets of one demonstration say about each other."""
-    for key in ("actions", "clean_actions"):
-        if key in rows and np.abs(rows[key]).max() > 1.0:
-            yield f"{key} has values up to {np.abs(rows[key]).max():.3g}, expected -1 to 1"
-    for key in ("rewards", "dones"):
-        if key in rows and (np.any(rows[key][:-1] != 0) or rows[key][-1] != 1):
-            yield f"{key} is not 0 with a 1 in the last row"
-    for name, one, other in _twice(rows):
-        if np.abs(one - other).max() > _SAME:
-            yield f"{name} disagree by up to {np.abs(one - other).max():.3g}"
-    if {"obs/joint_states", "states"} <= {*rows} and _from_before(rows["obs/joint_states"], rows["states"]):
-        yield "obs/joint_states has rows from before their action; LIBERO's are from after it"
-
-
-def _twice(rows: dict[str, Any]) -> Iterator[tuple[str, Array, Array]]:
-    """What a demonstration keeps twice."""
-    robot, states = rows.get("robot_states"), rows.get("obs/ee_states")
-    if states is not None and "obs/ee_pos" in rows:
-        yield "obs/ee_states and obs/ee_pos", states[:, :3], rows["obs/ee_pos"]
-    if states is not None and "obs/ee_ori" in rows:
-        yield "obs/ee_states and obs/ee_ori", states[:, 3:], rows["obs/ee_ori"]
-    if robot is not None and "obs/gripper_states" in rows:
-        yield "robot_states and obs/gripper_states", robot[:, :2], rows["obs/gripper_states"]
-    if robot is not None and "obs/ee_pos" in rows:
-        yield "robot_states and obs/ee_pos", robot[:, 2:5], rows["obs/ee_pos"]
-    if robot is not None and "obs/ee_ori" in rows:
-        yield "robot_states and obs/ee_ori", axis_angle(robot[:, 5:]), rows["obs/ee_ori"]
-
-
-def _from_before(joints: Array, states: Array) -> bool:
-    """Whether observed joints rather are those of the state of their own row than of the next one."""
-    if len(joints) < 2 or states.shape[1] < _JOINTS.stop:
-        return False
-    arm = states[:, _JOINTS]
-    own, following = np.abs(joints[:-1] - arm[:-1]).mean(), np.abs(joints[:-1] - arm[1:]).mean()
-    return bool(own < following)
+def _of_observations(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[str]:
+    """The same for what was added, as ``observations/KEY``."""
+    try:
+        for key in demonstration.observation_keys:
+            try:
+                rows[f"{OBSERVATIONS}/{key}"] = demonstration.observation(key)
+            except InvalidDemonstration as error:
+                yield str(error)
+    except InvalidDemonstration as error:
+        yield str(error)
 
 
 def _attributes(demonstration: Demonstration, rows: dict[str, Any]) -> Iterator[str]:

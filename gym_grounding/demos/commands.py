@@ -182,12 +182,15 @@ def check(files: Sequence[Path], replays: int | None, task: str | None, registry
 def _checked(manifest: Manifest, path: Path, task: str | None, limit: int | None) -> tuple[int, int]:
     """Tell what is wrong with a file; number of its problems, and of replays that are not as they should be."""
     from gym_grounding.demos.check import problems, replays
+    from gym_grounding.demos.headers import task_problems
     from gym_grounding.demos.read import opened
 
     found = problems(path)
     try:
         with opened(path) as file:
-            count, name = len(file.names), file.task(manifest, task).id
+            demonstrated = file.task(manifest, task)
+            count, name = len(file.names), demonstrated.id
+            found = list(dict.fromkeys([*found, *task_problems(file, demonstrated)]))
     except InvalidDemonstration as error:
         found = list(dict.fromkeys([*found, str(error)]))
     for line in found:
@@ -216,7 +219,8 @@ def _counted(count: int, noun: str) -> str:
 def _fault(one: Replay) -> str:
     """What is wrong with a replay that should be exact."""
     if not one.equal:
-        return f"its states differ ({_largest([one])}): other versions of the simulator, or a file that was changed"
+        where = f", most in {one.dataset}" if one.dataset else ""
+        return f"its {_largest([one])}{where}: other versions of the simulator, or a file that was changed"
     return "the goal holds on the way but not at the end" if one.reached else "the goal is not reached"
 
 
@@ -225,13 +229,16 @@ def _difference(played: Sequence[Replay]) -> str:
         return "none could be played again"
     reached = sum(one.reached for one in played)
     kind = "" if all(one.exact for one in played) else " (the file does not say how its episodes began)"
-    same = "states equal to the last bit" if all(one.equal for one in played) else f"states differ {_largest(played)}"
+    equal = all(one.equal for one in played)
+    same = "states and observations equal to the last bit" if equal else _largest(played)
     return f"{len(played)} played again, {reached} reach the goal, {same}{kind}"
 
 
 def _largest(played: Sequence[Replay]) -> str:
     positions, velocities = max(one.positions for one in played), max(one.velocities for one in played)
-    return f"by up to {positions:.2g} in positions, {velocities:.2g} in velocities"
+    observed = max(one.observed for one in played)
+    states = f"states differ by up to {positions:.2g} in positions, {velocities:.2g} in velocities"
+    return f"{states}, observations by up to {observed:.2g}"
 
 
 @demos.command()

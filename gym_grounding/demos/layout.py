@@ -82,6 +82,12 @@ SIZE = 128
 """Side of LIBERO's pictures [pixels]."""
 CAMERAS = ("robot0_eye_in_hand", "agentview")
 """In the order of LIBERO's recorder."""
+RATE = 20
+"""Control steps per second."""
+TAG = "gym-grounding"
+"""The attribute ``tag`` of ``data`` in files that were made here."""
+MADE = "made"
+"""The attribute of ``data`` that says, as JSON, with what settings a file was made."""
 
 
 def axis_angle(quaternions: Array) -> Array:
@@ -152,7 +158,7 @@ def header(task: Task, problem: str, origin: Mapping[str, Any]) -> dict[str, Any
         "camera_depths": False,
         "camera_names": list(CAMERAS),
         "reward_shaping": True,
-        "control_freq": 20,
+        "control_freq": RATE,
         "camera_heights": SIZE,
         "camera_widths": SIZE,
         "camera_segmentations": None,
@@ -171,7 +177,7 @@ def header(task: Task, problem: str, origin: Mapping[str, Any]) -> dict[str, Any
             "bddl_file": bddl,
             "env_kwargs": settings,
         },
-        "tag": "gym-grounding",
+        "tag": TAG,
         "task": task.id,
         "instruction": task.instruction,
     }

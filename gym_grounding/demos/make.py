@@ -21,17 +21,15 @@ from gym_grounding import adapters, processes
 from gym_grounding import manifest as manifests
 from gym_grounding.demos import worker
 from gym_grounding.demos.check import problems
+from gym_grounding.demos.layout import MADE
 from gym_grounding.demos.progress import Parts, difference
 from gym_grounding.demos.read import DemonstrationFile, opened
 from gym_grounding.demos.settings import NOISE, Settings, described
 from gym_grounding.demos.worker import Job
-from gym_grounding.demos.write import assemble
+from gym_grounding.demos.write import assemble, take_apart
 from gym_grounding.errors import GroundingError, InvalidOption, NoPlan, UnwritableOutput, WorkerDied
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
-
-MADE = "made"
-"""The attribute of ``data`` that says, as JSON, with what settings a file was made."""
 
 Kept = Callable[[str, bool], object]
 """Is told of every attempt: id of the task, and whether it was kept."""
@@ -117,7 +115,7 @@ class Made:
 
 
 def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = lambda task, kept: None) -> list[Made]:
-    """Make the files of an order; what was made before with the same settings is kept or continued.
+    """Make the files of an order; what was made before with the same settings is kept, continued or extended.
 
     Args:
         workers: processes; 1 stays in this one.
@@ -139,7 +137,7 @@ def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = la
     for task in tasks:
         _check_repeats(order, task)
     found = {task.id: _there(order, manifest, task, force) for task in tasks}
-    made = {name: one for name, one in found.items() if one is not None}
+    made = {name: one for name, one in found.items() if one is not None and len(one.lengths) == order.per_task}
     short: list[str] = []
     with contextlib.ExitStack() as stack:
         lines = []
@@ -147,7 +145,7 @@ def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = la
             if task.id not in made:
                 parts = Parts(order.path(task))
                 stack.enter_context(parts.locked())
-                lines.append(_begun(order, manifest, task, parts, force))
+                lines.append(_begun(order, manifest, task, parts, force, grows=found[task.id] is not None))
         for line in lines:
             for kept in line.done.values():
                 told(line.task.id, kept)
@@ -162,7 +160,7 @@ def make(order: Order, *, workers: int = 1, force: bool = False, told: Kept = la
 
 
 def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | None:
-    """The file of a task where it is there already and is what is asked for; None where it is to be made."""
+    """The file of a task where it is there already and is what is asked for, or the beginning of it; else None."""
     path = order.path(task)
     if path.is_dir():
         raise UnwritableOutput(f"{path} is a folder; name another --out")
@@ -171,11 +169,16 @@ def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | 
     wanted = {"per_task": order.per_task, **_described(order, manifest, task)}
     try:
         with opened(path) as file:
-            was, altered = _parsed(file.attribute(MADE)), _altered(file, order.per_task)
-            if was == wanted and not altered and not (force and problems(path)):
+            was = _parsed(file.attribute(MADE))
+            fewer = _fewer(was, wanted)
+            altered = _altered(file, fewer or order.per_task)
+            # Whatever is taken over into another file is read first.
+            if fewer and not altered:
+                altered = "; ".join([*problems(path)[:1], *_unnumbered(file)])
+            if (fewer or was == wanted) and not altered and not (force and problems(path)):
                 lengths = tuple(file.demonstration(name).length for name in file.names)
                 return Made(path, task.id, 0, lengths, path.stat().st_size)
-            if was == wanted:
+            if fewer or was == wanted:
                 reason = f"but was altered since it was made: {altered}"
             else:
                 reason = f"made with other settings ({difference(was, wanted)})" if was else "not made here"
@@ -184,6 +187,24 @@ def _there(order: Order, manifest: Manifest, task: Task, force: bool) -> Made | 
     if force:
         return None
     raise UnwritableOutput(f"{path} is there already, {reason}; name another --out, or replace it with --force")
+
+
+def _fewer(was: dict[str, Any], wanted: dict[str, Any]) -> int:
+    """How many demonstrations a file was made with, if there are to be more of the same; else 0."""
+    count = was.get("per_task")
+    same = {**was, "per_task": None} == {**wanted, "per_task": None}
+    return count if same and isinstance(count, int) and 0 < count < wanted["per_task"] else 0
+
+
+def _unnumbered(file: DemonstrationFile) -> list[str]:
+    """Why it is not known which attempts became the demonstrations of a file; empty where it is."""
+    numbers = _attempts(file)
+    rising = all(isinstance(number, int) and number >= 0 for number in numbers) and sorted({*numbers}) == numbers
+    return [] if rising else [f"the attributes attempt of its demonstrations are {numbers}, which do not rise"]
+
+
+def _attempts(file: DemonstrationFile) -> list[Any]:
+    return [file.demonstration(name).attributes.get("attempt") for name in file.names]
 
 
 def _altered(file: DemonstrationFile, count: int) -> str:
@@ -211,11 +232,16 @@ def _check_repeats(order: Order, task: Task) -> None:
         )
 
 
-def _begun(order: Order, manifest: Manifest, task: Task, parts: Parts, force: bool) -> _Line:
-    about = _described(order, manifest, task)
+def _begun(order: Order, manifest: Manifest, task: Task, parts: Parts, force: bool, grows: bool) -> _Line:
+    about, path = _described(order, manifest, task), order.path(task)
     parts.begin(about, force)
+    if grows:
+        with opened(path) as file:
+            numbers = _attempts(file)
+        take_apart(path, [parts.kept(number) for number in numbers], (MADE,))
+        parts.note_failures({*range(numbers[-1])} - {*numbers}, f"it failed when {path.name} was made")
     done = {attempt: kept for attempt, kept in parts.attempts().items() if attempt < order.attempts}
-    return _Line(task, order.path(task), parts, about, done)
+    return _Line(task, path, parts, about, done)
 
 
 def _finished(order: Order, manifest: Manifest, lines: Sequence[_Line], workers: int, told: Kept) -> Iterator[_Line]:

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,16 @@ class Parts:
             self._clear()
         write_bytes(note, json.dumps(described).encode())
 
+    def note_failures(self, attempts: Collection[int], problem: str) -> None:
+        """Note attempts that are known to have failed; those that were noted stay.
+
+        Raises:
+            UnwritableOutput: nothing can be written.
+        """
+        for attempt in attempts:
+            if not self.failed(attempt).exists():
+                write_bytes(self.failed(attempt), json.dumps({"problem": problem}).encode())
+
     def problems(self) -> list[str]:
         """Why each of the failed attempts failed."""
         return [self._problem(attempt) for attempt, kept in self.attempts().items() if not kept]
@@ -121,9 +131,19 @@ class Parts:
 
 
 def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """How two descriptions differ, in a line."""
-    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    return ", ".join(f"{name} {one.get(name)!r}, now {other.get(name)!r}" for name in names[:3])
+    """How two descriptions differ, in a line: what differs in them, and no more of what holds it."""
+    return ", ".join(_differing(one, other)[:3])
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in dict.fromkeys([*one, *other]):
+        was, now = one.get(name), other.get(name)
+        if isinstance(was, Mapping) and isinstance(now, Mapping):
+            found += (f"{name}: {line}" for line in _differing(was, now))
+        elif was != now:
+            found.append(f"{name} {was!r}, now {now!r}")
+    return found
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -169,8 +169,13 @@ def player_of(settings: Settings) -> Player:
 
 
 def described(settings: Settings, manifest: Manifest, task: Task, versions: Mapping[str, str]) -> dict[str, Any]:
-    """Everything that decides a file's demonstrations, as plain data that can be compared and written down."""
+    """Everything that decides a file's demonstrations, as plain data that can be compared and written down.
+
+    Args:
+        versions: of the adapter; what draws (``gl``) counts where there are pictures, and only there.
+    """
     player, noise = player_of(settings), NOISE[settings.noise]
+    counting = {name: version for name, version in versions.items() if settings.pictures or name != "gl"}
     return {
         "task": task.id,
         "goal": task.goal.id,
@@ -185,7 +190,7 @@ def described(settings: Settings, manifest: Manifest, task: Task, versions: Mapp
         "horizon": settings.horizon,
         "player": player.name,
         "player_version": player.version,
-        "versions": dict(versions),
+        "versions": counting,
     }
 
 

@@ -9,7 +9,7 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from gym_grounding.demos.read import opened
 from gym_grounding.errors import GroundingError, InvalidDemonstration, UnwritableOutput
 
 _PART = "data/demo_0"
+_COUNTED = ("num_demos", "total")
+"""Attributes of ``data`` that count."""
 LEVEL = 4
 """Of gzip for pictures: about a third of their size; more costs time and saves little."""
 
@@ -50,9 +52,7 @@ def write_part(path: Path, recorded: Recorded) -> None:
     Raises:
         UnwritableOutput: such as on a full disk; nothing is left then.
     """
-    # Made in memory: on a full disk HDF5 loses what it has not flushed, and says so in many ways.
-    image = io.BytesIO()
-    with h5py.File(image, "w") as file:
+    with _in_memory(path) as file:
         group = file.create_group(_PART)
         for name, rows in recorded.columns.items():
             _add(group, name, rows)
@@ -62,7 +62,40 @@ def write_part(path: Path, recorded: Recorded) -> None:
             group.attrs[name] = value
         for name, value in recorded.header.items():
             group.parent.attrs[name] = json.dumps(value) if isinstance(value, Mapping) else value
+
+
+@contextlib.contextmanager
+def _in_memory(path: Path) -> Iterator[Any]:
+    """A new HDF5 file, written to its place at once at the end of the block."""
+    # On a full disk HDF5 loses what it has not flushed, and says so in many ways.
+    image = io.BytesIO()
+    with h5py.File(image, "w") as file:
+        yield file
     write_bytes(path, image.getvalue())
+
+
+def take_apart(path: Path, parts: Sequence[Path], left_out: Collection[str]) -> None:
+    """Write the demonstrations of a file as parts again, so that ``assemble`` gives the same file; others stay.
+
+    Args:
+        path: the file, with ``demo_0``, ``demo_1``, ...
+        parts: where each of them goes.
+        left_out: attributes of ``data`` that ``assemble`` was given.
+
+    Raises:
+        UnwritableOutput: such as on a full disk.
+    """
+    own = {*left_out, *_COUNTED}
+    with h5py.File(path, "r") as source:
+        for number, part in enumerate(parts):
+            if part.exists():
+                continue
+            with _in_memory(part) as file:
+                data = file.create_group("data")
+                for key, value in source["data"].attrs.items():
+                    if key not in own:
+                        data.attrs[key] = value
+                source.copy(f"data/demo_{number}", data, name="demo_0")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -93,7 +126,8 @@ def assemble(path: Path, parts: Sequence[Path], attributes: Mapping[str, Any]) -
             total += _copied(part, data, f"demo_{number}")
         for key, value in attributes.items():
             data.attrs[key] = value
-        data.attrs["num_demos"], data.attrs["total"] = len(parts), total
+        for key, count in zip(_COUNTED, (len(parts), total), strict=True):
+            data.attrs[key] = count
 
 
 def _copied(part: Path, data: Any, name: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -82,7 +83,8 @@ class FakeScene:
         return POSITIONS
 
     def origin(self, task):
-        return {"env_name": "Fake", "bddl_text": f"(define {task.name})", "controller": {"type": "OSC_POSE"}}
+        text = bddl(task.name, task.source_instruction)
+        return {"env_name": "Fake", "bddl_text": text, "controller": {"type": "OSC_POSE"}}
 
     def look(self, state, camera, size):
         return np.full((size, size, 3), int(100 * abs(state[1])) % 256, np.uint8)
@@ -188,11 +190,23 @@ class DyingPlayer(FakePlayer):
         return super().__call__(scene, facts, tasks, goal, observation, *rest)
 
 
+class LeavingPlayer(FakePlayer):
+    """Leaves the cup in the last step."""
+
+    def __call__(self, scene, *rest):
+        played, told = super().__call__(scene, *rest), rest[-1]
+        away = np.ones(7)
+        observation = scene.step(away)
+        told(observation, away, away, observation, False)
+        return dataclasses.replace(played, rows=played.rows and played.rows + 1)
+
+
 ADAPTER = FakeAdapter()
 PLAYER = FakePlayer()
 SLOW = SlowPlayer()
 FAILING = FailingPlayer()
 DYING = DyingPlayer()
+LEAVING = LeavingPlayer()
 
 
 def order(folder: Path, name: str = "out", tasks=("Mini-T0",), per_task: int = 4, attempts: int = 40, **settings):
@@ -203,11 +217,18 @@ def order(folder: Path, name: str = "out", tasks=("Mini-T0",), per_task: int = 4
     return Order(folder / name, tuple(tasks), per_task, attempts, dataclasses.replace(SETTINGS, **settings), path)
 
 
+def bddl(name: str, text: str) -> str:
+    """What the file of a task would say."""
+    return f"(define (problem {name}) (:language {text}))"
+
+
 def registry(folder: Path) -> Path:
     """A registry of two scenes and four tasks that this arm plays."""
     data = copy.deepcopy(mini_registry.mini())
     for part in (*data["suites"].values(), *data["scenes"].values()):
         part["adapter"] = f"{NAME}:ADAPTER"
+    for row in data["tasks"]:
+        row["checksums"]["bddl"] = hashlib.sha256(bddl(row["name"], row["instruction"]).encode()).hexdigest()
     path = folder / "registry.yaml"
     path.write_bytes(mini_registry.dumped(data))
     return path

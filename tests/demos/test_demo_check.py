@@ -51,6 +51,16 @@ def long(rows):
     return rows
 
 
+def both_actions(change):
+    """Change what was executed and what was wanted."""
+
+    def spoil(data):
+        for name in ("actions", "clean_actions"):
+            changed(name, change)(data)
+
+    return spoil
+
+
 def test_a_sound_file_has_no_problems(sound, tmp_path):
     assert problems(sound) == []
     assert problems(make(fake_arm.order(tmp_path, per_task=1, pictures=True, noise="full"))[0].path) == []
@@ -63,19 +73,39 @@ def test_a_sound_file_has_no_problems(sound, tmp_path):
         (drop("demo_1/obs/ee_pos"), ["demo_1: no dataset 'ee_pos' in obs"]),
         (drop("demo_1/dones"), ["demo_1: no dataset 'dones' in the demonstration"]),
         (put("demo_1/robot_states", np.zeros((3, 9))), ["demo_1: robot_states has 3 rows, actions has "]),
-        (changed("actions", long), ["demo_1: actions has values up to 1.5, expected -1 to 1"]),
-        (changed("clean_actions", long), ["demo_1: clean_actions has values up to 1.5, expected -1 to 1"]),
+        (
+            both_actions(long),
+            [f"demo_1: {name} has values up to 1.5, expected -1 to 1" for name in ("actions", "clean_actions")],
+        ),
+        (
+            changed("clean_actions", long),
+            [
+                "demo_1: clean_actions has values up to 1.5, expected -1 to 1",
+                "clean_actions and actions differ by up to",
+            ],
+        ),
         (changed("rewards", lambda rows: 0 * rows), ["demo_1: rewards is not 0 with a 1 in the last row"]),
         (changed("dones", lambda rows: rows[::-1]), ["demo_1: dones is not 0 with a 1 in the last row"]),
         (
             changed("obs/ee_pos", bent),
-            ["obs/ee_states and obs/ee_pos disagree by up to 0.1", "robot_states and obs/ee_pos disagree by up to 0.1"],
+            [
+                "obs/ee_states and obs/ee_pos disagree by up to 0.1",
+                "robot_states and obs/ee_pos disagree by up to 0.1",
+                "obs/ee_pos and observations/robot0_eef_pos disagree by up to 0.1",
+            ],
         ),
         (
             changed("obs/ee_ori", bent),
             ["obs/ee_states and obs/ee_ori disagree by up to 0.1", "robot_states and obs/ee_ori disagree by up to 0.1"],
         ),
-        (changed("obs/gripper_states", bent), ["robot_states and obs/gripper_states disagree by up to 0.1"]),
+        (
+            changed("obs/gripper_states", bent),
+            [
+                "robot_states and obs/gripper_states disagree by up to 0.1",
+                "obs/gripper_states and observations/robot0_gripper_qpos disagree by up to 0.1",
+                "states and obs/gripper_states disagree by up to 0.1",
+            ],
+        ),
         (attribute("num_samples", 3), ["demo_1: attribute 'num_samples' is 3, actions has "]),
         (attribute("length", 3), ["demo_1: attribute 'length' is 3, actions has "]),
         (attribute("init_state", np.zeros(16)), ["demo_1: attribute 'init_state' is not the first row of states"]),
@@ -263,3 +293,169 @@ def test_a_file_of_no_task_is_told(spoiled, arm):
     path = spoiled(lambda data: data.attrs.update({"problem_info": '{"language_instruction": "sing"}'}))
     (line,) = shown(path, arm)
     assert "'sing' is that of no task" in line
+
+
+def shifted(name, by, rows=slice(None), group="demo_1"):
+    """Add a number to a dataset."""
+
+    def spoil(data):
+        data[group][name][rows] = data[group][name][rows] + by
+
+    return spoil
+
+
+def every(*changes):
+    def spoil(data):
+        for change in changes:
+            change(data)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (shifted("obs/joint_states", 0.5), "obs/joint_states and observations/robot0_joint_pos disagree by up to 0.5"),
+        (shifted("obs/joint_states", 1e-9), "obs/joint_states and observations/robot0_joint_pos disagree by up to 1e"),
+        (shifted("observations/robot0_eef_pos", 0.1), "obs/ee_pos and observations/robot0_eef_pos disagree by up to 0"),
+        (shifted("observations/robot0_eef_quat", 0.1), "robot_states and observations/robot0_eef_quat disagree by up"),
+        (
+            shifted("observations/robot0_joint_pos", 0.1, 0),
+            "states and observations/robot0_joint_pos disagree by up to",
+        ),
+        (
+            every(shifted("obs/joint_states", 0.1), shifted("observations/robot0_joint_pos", 0.1)),
+            "states and obs/joint_states disagree by up to 0.1",
+        ),
+        (
+            changed("clean_actions", lambda rows: 0 * rows),
+            "clean_actions and actions differ by up to 1, though there was",
+        ),
+        (
+            shifted("states", 1.0, (slice(3, None), 0)),
+            "states has a time, its first column, that rises by 1.05 s after row 2",
+        ),
+        (shifted("states", -1.0, (3, 0)), "states has a time, its first column, that does not rise after row 2"),
+        (
+            shifted("states", 2.7e306, (3, 11)),
+            "states has values up to 2.7e+306, which no simulator leaves as they are",
+        ),
+        (
+            shifted("observations/cup_1_pos", 1e11, 3),
+            "observations/cup_1_pos has values up to 1e+11, which no simulator",
+        ),
+        (attribute("noise", "mild"), "demo_1: attribute 'noise' is 'mild', made has noise 'none'"),
+    ],
+)
+def test_learning_data_that_are_wrong_are_noticed_without_a_replay(spoiled, change, expected):
+    found = problems(spoiled(change))
+    assert found
+    assert any(expected in line for line in found), found
+    assert all(": demo_1: " in line for line in found)
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory):
+    """Files that were made with each kind of noise."""
+    folder = tmp_path_factory.mktemp("noise")
+    return {
+        noise: make(fake_arm.order(folder, noise, per_task=3, attempts=60, noise=noise))[0].path
+        for noise in ("mild", "full")
+    }
+
+
+@pytest.mark.parametrize("noise", ["mild", "full"])
+def test_clean_actions_that_no_noise_disturbed_so_are_noticed(disturbed, tmp_path, noise):
+    import shutil
+
+    import h5py
+
+    assert problems(disturbed[noise]) == []
+
+    def with_clean(change):
+        path = tmp_path / "copy.hdf5"
+        shutil.copy(disturbed[noise], path)
+        with h5py.File(path, "r+") as file:
+            demo = file["data/demo_0"]
+            demo["clean_actions"][...] = change(demo["clean_actions"][()])
+        return problems(path)
+
+    (line,) = with_clean(lambda rows: rows * np.array([1, 1, 1, 1, 1, 1, 0.0]))
+    assert f"clean_actions and actions differ by 1 in the gripper; noise {noise!r} by 0" in line
+    flipped = with_clean(lambda rows: rows * np.array([1, 1, 1, 1, 1, 1, -1.0]))
+    assert len(flipped) == (0 if noise == "full" else 1)
+    (line,) = with_clean(lambda rows: rows + np.array([0, 0, 0, 0.9, 0, 0, 0]))
+    assert "in their components 3 to 5; noise" in line
+
+
+def header(name, value):
+    return lambda data: data.attrs.update({name: value})
+
+
+def edited(name, **fields):
+    import json
+
+    return lambda data: data.attrs.update({name: json.dumps(json.loads(data.attrs[name]) | fields)})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (header("bddl_file_content", "nonsense"), ["is no BDDL text", "is not the BDDL text whose sha256 is in made"]),
+        (header("bddl_file_content", "(define)"), ["bddl_file_content is not the BDDL text whose sha256 is in made"]),
+        (
+            header("env_args", "{}"),
+            ["env_args is no JSON object with type, env_name, problem_name, bddl_file, env_kwargs"],
+        ),
+        (
+            header("env_args", "["),
+            ["env_args is no JSON object with type, env_name, problem_name, bddl_file, env_kwargs"],
+        ),
+        (edited("env_args", env_name="Other"), ["env_args has env_name 'Other', elsewhere it is 'Fake'"]),
+        (edited("env_args", problem_name="x"), ["env_args has problem_name 'x', elsewhere it is 'desk'"]),
+        (edited("env_args", bddl_file="x"), ["env_args has bddl_file 'x', elsewhere it is 'bddl_files/mini/"]),
+        (header("made", "{}"), ["made is no JSON object with per_task, task, goal, bddl"]),
+        (lambda data: data.attrs.pop("made"), ["made is no JSON object with per_task, task, goal, bddl"]),
+        (header("task", "Mini-T1"), ["made has task 'Mini-T0', attribute task is 'Mini-T1'"]),
+        (edited("made", noise_sizes={"position": "x"}), ["made has noise_sizes {'position': 'x'}, which are no sizes"]),
+        (
+            edited("problem_info", language_instruction="sing"),
+            ["is of 'put the cup on the shelf', problem_info says 's"],
+        ),
+    ],
+)
+def test_headers_that_contradict_themselves_are_noticed(spoiled, change, expected):
+    found = problems(spoiled(change))
+    assert len(found) == len(expected), found
+    assert all(words in line and ": data: " in line for line, words in zip(found, expected, strict=True)), found
+
+
+def test_headers_of_another_task_than_the_registrys_are_noticed(spoiled, arm):
+    from gym_grounding.demos.headers import task_problems
+    from gym_grounding.demos.read import opened
+
+    task = arm.task("Mini-T0")
+    for change, words in (
+        (edited("made", goal="on(a, b)"), "made has goal 'on(a, b)', of Mini-T0 it is 'on(cup_1, shelf_1_top)'"),
+        (edited("made", bddl="0"), "made has bddl '0', of Mini-T0 it is '"),
+        (header("instruction", "sing"), "attribute instruction is 'sing', of Mini-T0 it is 'put the cup on the shelf'"),
+    ):
+        with opened(spoiled(change)) as file:
+            (line,) = task_problems(file, task)
+        assert words in line
+    with opened(spoiled(lambda data: None)) as file:
+        assert list(task_problems(file, task)) == []
+
+
+def test_a_group_that_is_missing_is_told_once(spoiled):
+    (line,) = problems(spoiled(drop("demo_1/obs")))
+    assert "demo_1: no group 'obs'" in line
+
+
+def test_what_is_observed_is_compared_in_a_replay(spoiled, arm):
+    for name in ("observations/cup_1_pos", "obs/ee_ori", "robot_states"):
+        found = shown(spoiled(shifted(name, 1e-9, -1)), arm)[1]
+        assert (found.equal, found.positions, found.dataset) == (False, 0.0, name)
+        assert found.observed == pytest.approx(1e-9, rel=1e-3)
+    found = shown(spoiled(lambda data: data.create_dataset("demo_1/observations/new", data=np.zeros((8, 2)))), arm)[1]
+    assert (found.observed, found.dataset) == (np.inf, "observations/new")

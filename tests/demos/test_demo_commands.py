@@ -15,7 +15,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.cli import main
 from gym_grounding.demos import STARTS, commands, layout, settings
 from gym_grounding.demos.estimate import estimate, size_words
-from gym_grounding.demos.make import make
+from gym_grounding.demos.make import Order, make
 from gym_grounding.demos.settings import Settings
 from gym_grounding.demos.show import show
 
@@ -111,7 +111,7 @@ def test_estimates_grow_with_what_is_asked_for_and_shrink_with_processes(arm_fol
 
 def test_check_tells_what_it_found_and_every_file_is_looked_at(command, sound, spoiled, tmp_path):
     told = (
-        f"{sound}: Mini-T0, 4 demonstrations, no problems; 4 played again, 4 reach the goal, states equal to the last"
+        f"{sound}: Mini-T0, 4 demonstrations, no problems; 4 played again, 4 reach the goal, states and observations eq"
     )
     assert told in command("check", sound)
     assert "2 played again" in command("check", sound, "--replays", 2)
@@ -181,27 +181,25 @@ def test_minari_names_what_it_leaves_out_and_exports_the_rest(command, sound, tm
 
 def test_check_tells_a_replay_that_is_not_as_it_should_be(command, spoiled):
     def other_way(data):
-        data["demo_1/actions"][:3, 0] *= -1.0
+        for name in ("actions", "clean_actions"):
+            data[f"demo_1/{name}"][:3, 0] *= -1.0
 
     said = command("check", spoiled(other_way), code=commands.DIFFERENT)
-    assert "demo_1: played again, its states differ (by up to" in said
+    assert "demo_1: played again, its states differ by up to" in said
     assert "4 played again, 3 reach the goal, states differ by up to" in said
 
-    def short(data):
-        for name in ("actions", "states"):
-            data[f"demo_2/{name}"][-4:] = data[f"demo_2/{name}"][-4]
-        data["demo_2/actions"][-1, 0] = -1.0
+    def elsewhere(data):
+        data["demo_2/observations/cup_1_pos"][:] += 0.25
 
-    assert "demo_2: played again, its states differ" in command("check", spoiled(short), code=commands.DIFFERENT)
+    said = command("check", spoiled(elsewhere), code=commands.DIFFERENT)
+    where = (
+        "observations by up to 0.25, most in observations/cup_1_pos: other versions of the simulator, or a file that"
+    )
+    assert f"demo_2: played again, its states differ by up to 0 in positions, 0 in velocities, {where}" in said
 
 
 def test_a_demonstration_that_does_not_reach_its_goal_is_told(command, tmp_path):
-    # Its states are right to the last bit, but its last step leads away from the goal.
-    path = make(fake_arm.order(tmp_path, per_task=1))[0].path
-    import h5py
-
-    with h5py.File(path, "r+") as file:
-        file["data/demo_0/actions"][-1, :3] = 1.0
+    path = make(fake_arm.order(tmp_path, per_task=1, player="demos.fake_arm:LEAVING"))[0].path
     assert "the goal holds on the way but not at the end" in command("check", path, code=commands.DIFFERENT)
 
 
@@ -210,6 +208,7 @@ def test_files_of_others_may_differ(command, spoiled):
         for name in data:
             for key in ("start_state", "seed", "settle_steps"):
                 del data[name].attrs[key]
+            del data[name]["clean_actions"]
         data["demo_1/actions"][:3, 0] *= -1.0
 
     said = command("check", spoiled(foreign))
@@ -277,7 +276,20 @@ def test_no_hdf5_before_a_file_is_asked_for(module):
     assert done.stdout.strip() == "[]"
 
 
-def test_the_shipped_suites_have_figures():
+def test_the_shipped_tasks_have_figures():
     from gym_grounding.demos.estimate import ROWS
 
-    assert set(ROWS) <= set(manifests.load().suites)
+    data = manifests.load()
+    assert {suite: len(rows) for suite, rows in ROWS.items()} == {
+        suite: len(data.suite_tasks(suite)) for suite in data.suites
+    }
+
+
+def test_long_tasks_are_estimated_to_take_longer(tmp_path):
+    data = manifests.load()
+
+    def of(*tasks):
+        return estimate(Order(tmp_path, tasks, 50), data, 1)
+
+    assert of("LiberoLong-T7").size > 2 * of("LiberoLong-T5").size
+    assert of("LiberoLong-T7").seconds > 2 * of("LiberoLong-T5").seconds

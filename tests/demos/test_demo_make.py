@@ -481,3 +481,51 @@ def test_the_first_successes_are_chosen_whatever_ends_first_and_no_attempt_is_wa
     assert line.kept == wanted
     last = wanted[-1] + 1 if len(wanted) == count else order.attempts
     assert sorted(line.done) == list(range(last))
+
+
+@pytest.mark.parametrize("pictures", [False, True])
+def test_a_finished_file_is_extended_to_what_making_all_at_once_gives(tmp_path, pictures):
+    first = make(fake_arm.order(tmp_path, per_task=3, pictures=pictures))[0]
+    order, seen = fake_arm.order(tmp_path, per_task=6, pictures=pictures), []
+    _stop_after(order, first.attempts + 1)
+    assert first.path.stat().st_size == first.size
+    made = make(order, told=lambda task, kept: seen.append(kept))[0]
+    whole = fake_arm.order(tmp_path, "whole", per_task=6, pictures=pictures)
+    assert make(whole)[0].attempts == made.attempts == len(seen)
+    assert contents(order.out) == contents(whole.out)
+
+
+def test_nothing_of_a_finished_file_is_made_again_when_it_is_extended(tmp_path, monkeypatch):
+    from gym_grounding.demos import worker
+
+    first, numbers, plain = make(fake_arm.order(tmp_path, per_task=3))[0], [], worker.attempt
+    monkeypatch.setattr(worker, "attempt", lambda job: numbers.append(job.attempt) or plain(job))
+    make(fake_arm.order(tmp_path, per_task=5))
+    assert numbers[0] == first.attempts
+    assert numbers == sorted(numbers)
+
+
+def test_a_file_with_problems_is_not_extended(tmp_path):
+    path = make(fake_arm.order(tmp_path, per_task=3))[0].path
+    with h5py.File(path, "r+") as file:
+        file["data/demo_1/obs/joint_states"][0, 0] += 0.5
+    order = fake_arm.order(tmp_path, per_task=5)
+    with pytest.raises(UnwritableOutput, match=r"altered since it was made: .*demo_1: obs/joint_states and .*--force"):
+        make(order)
+    whole = fake_arm.order(tmp_path, "whole", per_task=5)
+    make(order, force=True)
+    make(whole)
+    assert contents(order.out) == contents(whole.out)
+
+
+def test_what_draws_counts_only_where_there_are_pictures(arm):
+    from gym_grounding.demos.progress import difference
+    from gym_grounding.demos.settings import described
+
+    def about(gl, **settings):
+        plain = Settings(player=fake_arm.SETTINGS.player, **settings)
+        return described(plain, arm, arm.task("Mini-T0"), {"mujoco": "3", "gl": gl})
+
+    assert about("egl") == about("osmesa")
+    one, other = about("egl", pictures=True), about("osmesa", pictures=True)
+    assert difference(one, other) == "versions: gl 'egl', now 'osmesa'"

@@ -100,7 +100,10 @@ def test_a_demonstration_of_the_oracle_is_sound_and_replays_to_the_last_bit(made
     assert problems(made) == []
     said = CliRunner().invoke(main, ["demos", "check", str(made)])
     assert said.exit_code == 0, said.output
-    assert "1 demonstration, no problems; 1 played again, 1 reach the goal, states equal to the last bit" in said.output
+    assert (
+        "1 demonstration, no problems; 1 played again, 1 reach the goal, states and observations equal to"
+        in said.output
+    )
 
 
 def test_what_is_recorded_is_what_libero_would_write(made, scene):
