@@ -1,5 +1,6 @@
 """Pictures of LIBERO scenes. Each costs about 0.1 s, so there are few."""
 
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -253,8 +254,10 @@ def test_a_picture_read_late_shows_its_own_moment():
 
 
 def painters():
+    """Those in use; what other tests have dropped may wait for the collector."""
     from gym_grounding.adapters.libero import painter
 
+    gc.collect()
     return painter._painters
 
 
