@@ -155,11 +155,10 @@ def _beside_states(rows: Rows, origin: Origin) -> Iterator[str]:
     for key, (where, name, near) in _LATE.items():
         robot, tolerance = states[:, where], near * (1 if origin.here else _DRIFT)
         # Row t of obs is from just before row t + 1 of states, row t of observations from just before row t.
-        beside = ((name, slice(None, -1), robot[1:]), (f"{OBSERVATIONS}/robot0_{key}", slice(None, -1), robot))
-        for observed, shift, expected in beside:
-            if observed not in rows or rows[observed][shift].shape != expected.shape:
+        for observed, expected in ((name, robot[1:]), (f"{OBSERVATIONS}/robot0_{key}", robot)):
+            if observed not in rows or rows[observed][:-1].shape != expected.shape:
                 continue
-            if (most := np.abs(rows[observed][shift] - expected).max(initial=0.0)) > tolerance:
+            if (most := np.abs(rows[observed][:-1] - expected).max(initial=0.0)) > tolerance:
                 yield f"states and {observed} disagree by up to {most:.3g}"
 
 

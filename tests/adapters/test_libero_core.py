@@ -131,6 +131,19 @@ def test_a_simulator_says_what_the_core_does_not_cover():
             layout.read(simulator.env)
 
 
+def test_another_mujoco_is_stepped_by_liberos_own_code(monkeypatch):
+    """That of 2.3.7 differs from the core in the last bits."""
+    from gym_grounding.adapters.libero.robosuite_names import mujoco
+
+    with opened("goal") as simulator:
+        assert simulator._stepper is not None
+    monkeypatch.setattr(mujoco, "__version__", "2.3.7")
+    with opened("goal") as simulator:
+        assert simulator._stepper is None
+        started(simulator, "goal", 0)
+        assert simulator.step(np.zeros(7), drawing=False)["robot0_eef_pos"].shape == (3,)
+
+
 def test_a_scene_that_blows_up_is_started_anew_as_by_liberos_own_step(tmp_path, monkeypatch):
     from gym_grounding.adapters.libero.robosuite_names import mjtWarning
 
