@@ -132,12 +132,11 @@ def test_a_simulator_says_what_the_core_does_not_cover():
 
 
 def test_another_mujoco_is_stepped_by_liberos_own_code(monkeypatch):
-    """That of 2.3.7 differs from the core in the last bits."""
     from gym_grounding.adapters.libero.robosuite_names import mujoco
 
     with opened("goal") as simulator:
         assert simulator._stepper is not None
-    monkeypatch.setattr(mujoco, "__version__", "2.3.7")
+    monkeypatch.setattr(mujoco, "__version__", "3.3.1")
     with opened("goal") as simulator:
         assert simulator._stepper is None
         started(simulator, "goal", 0)

@@ -11,7 +11,7 @@ import numpy as np
 from gym_grounding.adapters.libero.core import symbols
 from gym_grounding.adapters.libero.core.arrays import Arm, Places, Rest, Watch
 from gym_grounding.adapters.libero.robosuite_names import OperationalSpaceController, PandaGripper, mujoco
-from gym_grounding.adapters.libero.versions import MUJOCO_VERSION
+from gym_grounding.adapters.libero.versions import MUJOCO_ALSO_RIGHT, MUJOCO_VERSION
 from gym_grounding.errors import SimulatorError
 
 
@@ -74,8 +74,7 @@ def read(problem: Any) -> Layout:
 
 def uncovered(problem: Any) -> str:
     """What of an environment the core does not reproduce; empty when it reproduces all of it."""
-    if mujoco.__version__ != MUJOCO_VERSION:
-        # Kinematics of 2.3.7 also writes into the positions, in each of LIBERO's three passes.
+    if mujoco.__version__ not in (MUJOCO_VERSION, *MUJOCO_ALSO_RIGHT):
         return f"mujoco {mujoco.__version__}"
     if len(problem.robots) != 1:
         return f"{len(problem.robots)} robots"
