@@ -60,6 +60,10 @@ class Site(nn.Linear):
         }
         self.change: Change | None = None
 
+    def use(self, change: Change | None) -> None:
+        """Sets the change. One that is itself a module does not become part of this one."""
+        object.__setattr__(self, "change", change)
+
     def forward(self, x: Tensor) -> Tensor:
         """The layer's output (N, ..., d_out), changed if there is a change."""
         y = functional.linear(x, self.weight, self.bias)
@@ -80,11 +84,11 @@ def changed(net: nn.Module, change: Change | None) -> Iterator[None]:
     before = [(site, site.change) for site in net.modules() if isinstance(site, Site)]
     try:
         for site, _ in before:
-            site.change = change
+            site.use(change)
         yield
     finally:
         for site, earlier in before:
-            site.change = earlier
+            site.use(earlier)
 
 
 class Together:
