@@ -59,7 +59,7 @@ class Augmentation:
             x = self._moved(x, generator)
         if _chance(self.crop, generator):
             x = self._cropped(x, generator)
-        return {**observations, **dict(zip(cameras, x.split(counts, dim=1), strict=True))}
+        return {**observations, **dict(zip(cameras, torch.split(x, counts, dim=1), strict=True))}
 
     def _jittered(self, x: Tensor, generator: torch.Generator) -> Tensor:
         if not _chance(self.jitter, generator):

@@ -11,6 +11,7 @@ from gym_grounding.errors import InvalidOption, UnknownName
 torch = pytest.importorskip("torch")
 from gym_grounding_policies.nets.actor import Actor, Tokens, frozen  # noqa: E402  # needs torch
 from gym_grounding_policies.nets.draws import seeded  # noqa: E402
+from gym_grounding_policies.nets.film import Film  # noqa: E402
 from gym_grounding_policies.nets.lora import Lora, whole_places  # noqa: E402
 from gym_grounding_policies.nets.profiles import PAPER, UNUSED_PROJECTION, Head, Profile, cpu  # noqa: E402
 from gym_grounding_policies.nets.sites import GROUPS, Site, changed  # noqa: E402
@@ -59,6 +60,16 @@ def test_uncounted_actions_do_not_matter(actor, batch):
     torch.testing.assert_close(actor.nll(batch), loss)
     batch.actions[batch.weight == 1] = 0.9
     assert not torch.allclose(actor.nll(batch), loss)
+
+
+def test_the_sentence_gives_a_shift_then_a_scale():
+    film = Film(3, 4, 5)
+    tokens, sentence = torch.randn(2, 3, 2, 5, generator=source()), torch.randn(2, 3, generator=source(1))
+    inner = torch.nn.functional.gelu(film.inner(sentence), approximate="tanh")
+    both = film.outer(inner)
+    for row in range(2):
+        wanted = (1 + both[row, 5:]) * tokens[row] + both[row, :5]
+        torch.testing.assert_close(film(tokens, sentence)[row], wanted)
 
 
 def test_the_words_act_on_every_step(actor, batch):

@@ -82,6 +82,12 @@ def test_positions_have_base_ten():
             assert float(table[step, 3 + pair]) == pytest.approx(math.cos(angle), abs=1e-6)
 
 
+def test_the_tokens_of_a_step_get_its_position():
+    tokens = torch.randn(2, 4, 3, 6, generator=source())
+    net = TemporalTransformer(6, Temporal(layers=0, heads=2, hidden=8, base=3.0))
+    torch.testing.assert_close(net(tokens), tokens[:, :, 0] + positions(4, 6, 3.0))
+
+
 def test_positions_count_inside_the_window(actor, batch):
     tokens = actor.tokens(batch.observations, batch.words)
     same = tokens.values[:, :1].expand(-1, 2, -1, -1)
@@ -114,6 +120,6 @@ def test_the_attention_branch_has_no_stochastic_depth():
 def test_the_published_rates(published):
     rates = {one.p for one in published.temporal.modules() if isinstance(one, torch.nn.Dropout)}
     depth = {one.rate for one in published.temporal.modules() if isinstance(one, DropBranch)}
-    assert (rates, depth) == ({0.15}, {0.15})
+    assert (rates, depth, published.temporal.base) == ({0.15}, {0.15}, 10.0)
     towers = [*published.image.modules(), *published.text.modules()]
     assert {one.p for one in towers if isinstance(one, torch.nn.Dropout)} == {0.0}
