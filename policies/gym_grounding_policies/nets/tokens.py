@@ -1,0 +1,80 @@
+"""Tokens from given numbers: proprioception, objects, stored picture features."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gym_grounding.errors import InvalidOption
+from gym_grounding_policies.nets.sites import Site
+
+
+class Scaling(nn.Module):
+    """(x - mean) / deviation per number; the identity until it is set. Part of the state, not trained."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("deviation", torch.ones(size))
+
+    def set(self, mean: Tensor, deviation: Tensor, least: float = 1e-3) -> None:
+        """Takes the mean and standard deviation of each number; a deviation below ``least`` counts as 1.
+
+        Raises:
+            InvalidOption: another size, or numbers that are not finite.
+        """
+        for name, given in (("mean", mean), ("deviation", deviation)):
+            if given.shape != self.mean.shape or not bool(given.isfinite().all()):
+                raise InvalidOption(f"{name} has shape {tuple(given.shape)}; needs {len(self.mean)} finite numbers")
+        self.mean.copy_(mean)
+        self.deviation.copy_(torch.where(deviation < least, torch.ones_like(deviation), deviation))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., size) to (..., size)."""
+        return (x - self.mean) / self.deviation
+
+
+class Numbers(nn.Module):
+    """A token by one linear layer, as the published policy has for joints and gripper."""
+
+    def __init__(self, size: int, width: int, scaled: bool) -> None:
+        super().__init__()
+        self.scaling = Scaling(size) if scaled else nn.Identity()
+        self.map = Site(size, width, "proprio")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., size) to (..., W)."""
+        out: Tensor = self.map(self.scaling(x))
+        return out
+
+
+class Things(nn.Module):
+    """A token for each thing by two linear layers with GELU (tanh) between them."""
+
+    def __init__(self, size: int, width: int, scaled: bool) -> None:
+        super().__init__()
+        self.scaling = Scaling(size) if scaled else nn.Identity()
+        self.inner = Site(size, width, "proprio")
+        self.outer = Site(width, width, "proprio")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., size) to (..., W)."""
+        out: Tensor = self.outer(functional.gelu(self.inner(self.scaling(x)), approximate="tanh"))
+        return out
+
+
+def mean_present(tokens: Tensor, present: Tensor | None) -> Tensor:
+    """Mean over the present tokens, (B, H, W); zero where none is.
+
+    Args:
+        tokens: (B, H, N, W).
+        present: (B, H, N) bool; None for all.
+    """
+    if present is None:
+        return tokens.mean(2)
+    kept = present[..., None].to(tokens.dtype)
+    return (tokens * kept).sum(2) / kept.sum(2).clamp(min=1)
