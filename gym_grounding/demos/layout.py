@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,13 @@ COLUMNS = {
 """Everything with T rows."""
 PICTURES = {"obs/agentview_rgb": "agentview_image", "obs/eye_in_hand_rgb": "robot0_eye_in_hand_image"}
 """Pictures -> keys of the environment's observation."""
+PROPRIOCEPTION = {
+    "obs/joint_states": "robot0_joint_pos",
+    "obs/gripper_states": "robot0_gripper_qpos",
+    "obs/ee_pos": "robot0_eef_pos",
+    "obs/ee_ori": "robot0_eef_quat",
+}
+"""Proprioception -> keys of the environment's observation; ``ee_ori`` is an axis-angle, see ``quaternions``."""
 OBSERVATIONS = "observations"
 """The added group with T + 1 rows."""
 LONGEST = 100_000
@@ -88,6 +96,11 @@ TAG = "gym-grounding"
 """The attribute ``tag`` of ``data`` in files that were made here."""
 MADE = "made"
 """The attribute of ``data`` that says, as JSON, with what settings a file was made."""
+
+
+def file_of(folder: Path, task: Task) -> Path:
+    """Where the demonstrations of a task are, with LIBERO's names: ``FOLDER/libero_goal/TASK_demo.hdf5``."""
+    return folder / task.source / f"{task.name}_demo.hdf5"
 
 
 def axis_angle(quaternions: Array) -> Array:
@@ -106,6 +119,18 @@ def axis_angle(quaternions: Array) -> Array:
     vectors = quaternions[:, :3] * 2.0 * angles[:, None] / np.where(still, 1.0, length)[:, None]
     turned: Array = np.where(still[:, None], 0.0, vectors)
     return turned
+
+
+def quaternions(turned: NDArray[Any]) -> Array:
+    """Axis-angles as unit quaternions x, y, z, w, shape (T, 4): what ``axis_angle`` turned, sign included.
+
+    Args:
+        turned: [rad], shape (T, 3).
+    """
+    vectors = np.asarray(turned, np.float64)
+    half = np.sqrt((vectors * vectors).sum(1, keepdims=True)) / 2.0
+    # sin(h) / (2 h), whose limit is one half
+    return np.concatenate([vectors * np.sinc(half / np.pi) / 2.0, np.cos(half)], axis=1)
 
 
 def columns(before: Array, actions: Array, clean: Array, after: Row) -> dict[str, NDArray[Any]]:

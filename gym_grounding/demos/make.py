@@ -21,7 +21,7 @@ from gym_grounding import adapters, processes
 from gym_grounding import manifest as manifests
 from gym_grounding.demos import worker
 from gym_grounding.demos.check import problems
-from gym_grounding.demos.layout import MADE
+from gym_grounding.demos.layout import MADE, file_of
 from gym_grounding.demos.progress import Parts, difference
 from gym_grounding.demos.read import DemonstrationFile, opened
 from gym_grounding.demos.settings import NOISE, Settings, described
@@ -68,7 +68,7 @@ class Order:
 
     def path(self, task: Task) -> Path:
         """The file of a task."""
-        return self.out / task.source / f"{task.name}_demo.hdf5"
+        return file_of(self.out, task)
 
 
 @dataclass(slots=True)

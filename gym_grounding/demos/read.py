@@ -16,13 +16,16 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.demos.layout import COLUMNS, LONGEST, OBSERVATIONS
+from gym_grounding.demos.layout import COLUMNS, LONGEST, OBSERVATIONS, PICTURES, PROPRIOCEPTION, quaternions
 from gym_grounding.errors import InvalidDemonstration
 from gym_grounding.manifest import Manifest
 from gym_grounding.types import Task
 
 _BROKEN = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError)
 """What h5py raises where the bytes of a file are damaged."""
+
+
+_SEEN = {key: name for name, key in (PROPRIOCEPTION | PICTURES).items()}
 
 
 class Demonstration:
@@ -112,6 +115,25 @@ class Demonstration:
             InvalidDemonstration: it is missing, or as ``rows``.
         """
         return self._read(f"{OBSERVATIONS}/{key}", self._added(key), index)
+
+    @property
+    def seen_keys(self) -> tuple[str, ...]:
+        """Keys of the environment's observations that LIBERO's own columns hold, see ``seen``."""
+        return tuple(key for key, name in _SEEN.items() if self._found(name) is not None)
+
+    def seen(self, key: str, index: slice | NDArray[np.intp] = slice(None)) -> NDArray[Any]:
+        """Some of the T rows of an environment's observation out of LIBERO's own columns; row t is from after action t.
+
+        Args:
+            key: of ``seen_keys``; the hand's orientation comes as a quaternion x, y, z, w.
+
+        Raises:
+            InvalidDemonstration: no column holds it, or as ``rows``.
+        """
+        if key not in _SEEN:
+            raise InvalidDemonstration(f"{self.where}: none of LIBERO's datasets holds {key!r}")
+        rows = self.rows(_SEEN[key], index)
+        return quaternions(rows) if key == "robot0_eef_quat" else rows
 
     def text(self, name: str) -> str:
         """An attribute that is text, such as ``model_file``.

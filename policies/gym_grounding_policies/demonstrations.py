@@ -18,23 +18,14 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from gym_grounding import manifest as manifests
-from gym_grounding.demos.layout import PICTURES
+from gym_grounding.demos.layout import PICTURES, PROPRIOCEPTION
 from gym_grounding.demos.read import Demonstration, opened
 from gym_grounding.errors import GroundingError, InvalidDemonstration, UnknownName
 from gym_grounding.manifest import Manifest
 from gym_grounding.probe import StoredObservations, save_observations
 from gym_grounding.types import Task
-
-KEYS = {
-    "obs/joint_states": "robot0_joint_pos",
-    "obs/gripper_states": "robot0_gripper_qpos",
-    "obs/ee_pos": "robot0_eef_pos",
-    "obs/ee_ori": "robot0_eef_quat",
-}
-"""Dataset -> key of the environment's observation; ``ee_ori`` is an axis-angle."""
 
 
 def read_demonstrations(path: str | Path, task: Task, every: int = 10, limit: int | None = None) -> StoredObservations:
@@ -72,9 +63,8 @@ def read_demonstrations(path: str | Path, task: Task, every: int = 10, limit: in
 def _moments(demo: Demonstration, every: int) -> tuple[range, dict[str, NDArray[Any]], NDArray[np.float64]]:
     rows = range(0, demo.length - 1, every)
     index = np.asarray(rows, dtype=np.intp)
-    found = {ours: demo.rows(key, index) for key, ours in KEYS.items()}
-    found["robot0_eef_quat"] = Rotation.from_rotvec(found["robot0_eef_quat"]).as_quat()
-    found |= {ours: demo.rows(key, index) for key, ours in PICTURES.items() if key in demo.keys}
+    pictures = tuple(key for key in PICTURES.values() if key in demo.seen_keys)
+    found = {key: demo.seen(key, index) for key in (*PROPRIOCEPTION.values(), *pictures)}
     wanted = "clean_actions" if "clean_actions" in demo.keys else "actions"
     return rows, found, demo.rows(wanted, index + 1).astype(np.float64)
 

@@ -1,0 +1,1 @@
+"""From demonstration files, observations and sentences to what a network reads."""
