@@ -1,0 +1,1 @@
+"""Continual imitation learners, one to a file; each file's ``LEARNER`` is its class."""
