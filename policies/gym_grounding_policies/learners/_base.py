@@ -6,7 +6,8 @@ is trained when. In order, for each task k:
     begin_task(k, data)
     for phase in phases(k):
         begin_phase(k, phase, data)
-        for each epoch and batch:  loss(batch, phase) | backward | after_backward(phase) | clip | step | after_step(phase)
+        for each epoch and batch:
+            loss(batch, phase), backward, after_backward(phase), clip, step, after_step(phase)
         end_phase(k, phase, data)
     end_task(k, data)
 
@@ -195,7 +196,7 @@ class Learner(nn.Module, ABC):
         self.begun = int(structure["begun"])
 
     def recall(self, k: int, data: TaskData) -> None:
-        """Told once for each earlier task when a run goes on, in order: take again what ``end_task`` kept of the data."""
+        """Take again what ``end_task`` kept of an earlier task's data; for each, in order, when a run goes on."""
 
     def sizes(self) -> Sizes:
         """Of the present task; called after ``end_task``."""
