@@ -94,6 +94,10 @@ class NoPlan(GroundingError, RuntimeError):
         self.blocker = blocker
 
 
+class Diverged(GroundingError, ArithmeticError):
+    """Training whose numbers are no longer finite; names task, phase, epoch and step."""
+
+
 class PlanMismatch(GroundingError, ValueError):
     """A run directory that belongs to another plan."""
 

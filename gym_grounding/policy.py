@@ -46,6 +46,8 @@ class Policy(Protocol):
         mean_action(observations, state) -> (B, n) float array: the deterministic action; used by the probes.
         log_prob(observations, state, actions) -> (B,) float array: log density of given actions; used by the probes.
         remarks(state) -> B sentences: what it is doing, in words; shown in films.
+        notes(state) -> B dicts, name -> number or list of numbers: what to keep of each episode, such as which of its
+            parts acted. Asked for once, when an episode ends; kept with its record and never scored.
     Row i of every result may depend on row i of the arguments only.
     """
 
@@ -147,6 +149,28 @@ def actions_of(
     if not (isinstance(result, tuple) and len(result) == 2):
         raise PolicyError(f"it returned {type(result).__name__}; it must return (actions, state)")
     return numbers_of(result[0], shape), result[1]
+
+
+def notes_of(policy: Policy, state: State, row: int) -> dict[str, Any]:
+    """What a policy notes of one episode as JSON data; nothing for a policy without ``notes``.
+
+    Raises:
+        PolicyError: it answers with something else; names it.
+    """
+    asked = getattr(policy, "notes", None)
+    if asked is None:
+        return {}
+    answer = asked(state)
+    if not isinstance(answer, Sequence) or len(answer) <= row or not isinstance(answer[row], Mapping):
+        raise PolicyError(f"notes returned {type(answer).__name__}; it must return a dict for each episode")
+    return {str(name): _noted(str(name), value) for name, value in answer[row].items()}
+
+
+def _noted(name: str, value: object) -> object:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.ndim > 1 or not np.isfinite(array).all():
+        raise PolicyError(f"its note {name!r} is {value!r}; a note is a finite number or a list of such numbers")
+    return array.tolist()
 
 
 def numbers_of(answer: object, shape: tuple[int | None, ...]) -> NDArray[Any]:

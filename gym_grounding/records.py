@@ -60,6 +60,7 @@ class EpisodeRecord:
         action_mean_norm: mean Euclidean norm of the first six action components after clipping.
         task_identity: whether the policy was told the task.
         seconds: wall time of the episode; never used for a decision.
+        notes: what the policy wrote down of the episode, name -> number or list of numbers; never scored.
     """
 
     stage: int
@@ -86,6 +87,7 @@ class EpisodeRecord:
     action_mean_norm: float
     task_identity: bool
     seconds: float
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def cell(self) -> Cell:

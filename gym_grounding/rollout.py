@@ -36,7 +36,7 @@ from gym_grounding.goals import GoalTracker
 from gym_grounding.manifest import Manifest
 from gym_grounding.pictures import Picture, Reading, drawn
 from gym_grounding.plan import Plan, cell_id, episode_seed
-from gym_grounding.policy import Policy, PolicySource, State, actions_of, begin, blamed, load_policy
+from gym_grounding.policy import Policy, PolicySource, State, actions_of, begin, blamed, load_policy, notes_of
 from gym_grounding.records import MOTION_THRESHOLDS, Cell, EpisodeRecord, ErrorRecord
 from gym_grounding.types import Variant
 from gym_grounding.wrappers import INSTRUCTION_KEY, Instruction, instruction_text
@@ -152,12 +152,20 @@ def _play(policy: Policy, cells: Sequence[Cell], plan: Plan, manifest: Manifest,
         state = _start(policy, rows, watch) if rows else None
         while any(not row.over for row in rows):
             actions, state = _act(policy, rows, state, watch)
-            for row, action in zip(rows, actions, strict=True):
+            for number, (row, action) in enumerate(zip(rows, actions, strict=True)):
                 if not row.over and (outcome := row.advance(action)):
-                    yield outcome
+                    yield _noted(outcome, policy, state, number, watch)
     finally:
         for row in rows:
             row.close()
+
+
+def _noted(outcome: Outcome, policy: Policy, state: State, row: int, watch: Watch) -> Outcome:
+    """The outcome with what the policy notes of it."""
+    if isinstance(outcome, ErrorRecord):
+        return outcome
+    with blamed("notes", cell_id(outcome.cell)), watch.policy_call():
+        return dataclasses.replace(outcome, notes=notes_of(policy, state, row))
 
 
 def _start(policy: Policy, rows: Sequence[_Episode], watch: Watch) -> State:

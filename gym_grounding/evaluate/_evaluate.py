@@ -9,6 +9,7 @@ from typing import Any
 
 from gym_grounding import adapters
 from gym_grounding import manifest as manifests
+from gym_grounding.errors import InvalidOption
 from gym_grounding.evaluate._header import make_header, policy_versions
 from gym_grounding.evaluate._progress import Progress, progress_of
 from gym_grounding.manifest import Manifest
@@ -33,6 +34,7 @@ def evaluate(
     progress: bool = True,
     accept_versions: bool = False,
     begun: Callable[[int, int], None] | None = None,
+    stages: Iterable[int] | None = None,
 ) -> Path:
     """Run every open cell of a plan and record each as soon as it is finished; the run's directory.
 
@@ -56,6 +58,8 @@ def evaluate(
         progress: show progress, rate and time left: a bar on a terminal, at most one line a minute elsewhere.
         accept_versions: continue a run that was begun with other versions; its header then names both. The code of
             this package, the file that holds the policy, and the files named by its options count as versions.
+        stages: run the cells of these stages of the plan only, where the policy of later ones is not there yet; the run
+            is that of the whole plan, and a later call goes on with it. None for all.
         begun: is told the number of episodes and how many are recorded already, once nothing is in the way any more.
 
     Raises:
@@ -70,7 +74,10 @@ def evaluate(
     """
     manifest = manifests.load(plan.registry)
     plan.validate(manifest)
-    cells = plan.cells(manifest)
+    now = None if stages is None else frozenset(stages)
+    if now is not None and not now <= set(plan.stages):
+        raise InvalidOption(f"stages is {sorted(now)}, but the plan has only {', '.join(map(str, plan.stages))}")
+    cells = tuple(cell for cell in plan.cells(manifest) if now is None or cell.stage in now)
     _verify_sources(cells, manifest)
     source = PolicySource(policy, options)
     made_of, form = policy_versions(source), form_of(workers)

@@ -1,0 +1,1 @@
+"""Training: one loop, the continual stages around it, checkpoints and logs."""
