@@ -101,6 +101,10 @@ class Sizes:
     kept: int
 
 
+def _unchanged(batch: Batch) -> Batch:
+    return batch
+
+
 class Learner(nn.Module, ABC):
     """A method. Its module's ``LEARNER`` is the class; a class of another package works the same way.
 
@@ -114,6 +118,8 @@ class Learner(nn.Module, ABC):
         Settings: frozen dataclass of plain values, with the published values as defaults.
         task_index_in_training, task_index_at_test: whether the learner uses the number of the scene's own task there.
         begun: number of tasks begun so far.
+        augment: changes the pictures of a batch as the loop does with those that it hands to ``loss``; for windows that
+            a learner reads itself and learns from beside them. The loop sets it; it draws from the loop's own stream.
     """
 
     name: ClassVar[str]
@@ -125,6 +131,7 @@ class Learner(nn.Module, ABC):
         super().__init__()
         self.actor, self.settings, self.generator = actor, settings, generator
         self.begun = 0
+        self.augment: Callable[[Batch], Batch] = _unchanged
 
     # Training, in the order in which the loop calls.
 
