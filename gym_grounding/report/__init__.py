@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gym_grounding.report._page import metrics_page
+from gym_grounding.report._study import CURVES
 from gym_grounding.report._write import write_report
 
-__all__ = ["metrics_page", "write_report"]
+__all__ = ["CURVES", "metrics_page", "write_report"]

@@ -61,6 +61,7 @@ class Moment:
         step, steps: of the phase: how many are over, and how many there are in all.
         boundary: an epoch has not begun yet or is over (place.batch is 0); such a moment comes before the first step
             and after the last of each epoch, in addition to those of the steps.
+        last: a boundary after the phase's last epoch.
         numbers: of the step before: ``loss``, ``gradient`` (norm before clipping), ``rate``; empty at boundaries.
     """
 
@@ -69,6 +70,7 @@ class Moment:
     step: int
     steps: int
     boundary: bool
+    last: bool
     numbers: dict[str, float]
 
 
@@ -224,7 +226,7 @@ class Training:
         each = -(-number // self.recipe.accumulate)
         while True:
             if self.place.batch == 0:
-                yield Moment(self.place, phase, self.place.epoch * each, steps, True, {})
+                yield Moment(self.place, phase, self.place.epoch * each, steps, True, self.place.epoch >= epochs, {})
             if self.place.epoch >= epochs:
                 return
             self.learner.train()
@@ -232,7 +234,7 @@ class Training:
                 step = self.place.epoch * each + self.place.batch // self.recipe.accumulate
                 numbers = self._step(phase, group, step, steps)
                 self._advance(count, number)
-                yield Moment(self.place, phase, step + 1, steps, False, numbers)
+                yield Moment(self.place, phase, step + 1, steps, False, False, numbers)
 
     def _groups(self, phase: Phase, windows: Source) -> Iterator[tuple[int, list[Any]]]:
         """The batches that make each step of the rest of the present pass, and their number."""
@@ -280,7 +282,7 @@ class Training:
             batch = self._augmented(batch.to(self.device, non_blocking=True))
         with self._cast():
             loss = self.learner.loss(batch, phase)
-        value = float(loss)
+        value = float(loss.detach())
         if not np.isfinite(value):
             raise Diverged(f"{where()}: the loss is {value}; {_REMEDY}")
         # A batch may reach nothing that is trained, such as one that is routed to frozen parts.

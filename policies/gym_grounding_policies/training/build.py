@@ -1,0 +1,101 @@
+"""Learners from plain data: new ones, and those of a checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gym_grounding.errors import CorruptRun, InvalidOption, UnknownName
+from gym_grounding_policies import learners
+from gym_grounding_policies.learners._base import Learner
+from gym_grounding_policies.nets.actor import Actor
+from gym_grounding_policies.nets.profiles import Profile
+from gym_grounding_policies.training.checkpoint import Checkpoint
+
+
+def settings_of(method: str, given: Mapping[str, Any]) -> Any:
+    """A method's settings, its published ones but for those given.
+
+    Raises:
+        UnknownName: no such method, or no such setting.
+        InvalidOption: a value that the method refuses.
+    """
+    kind = learners.get(method).Settings
+    known = [field.name for field in dataclasses.fields(kind)]
+    for name in given:
+        if name not in known:
+            raise UnknownName("setting", name, known, f"method {method}")
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidOption):
+            raise
+        raise InvalidOption(f"method {method}: {error}") from error
+
+
+def new_learner(method: str, settings: Mapping[str, Any], actor: Actor, generator: torch.Generator) -> Learner:
+    """A learner that has begun no task.
+
+    Raises:
+        UnknownName, InvalidOption: as ``settings_of``.
+    """
+    return learners.get(method)(actor, settings_of(method, settings), generator)
+
+
+def load_learner(checkpoint: Checkpoint, place: Path, generator: torch.Generator) -> Learner:
+    """The learner of a checkpoint.
+
+    Args:
+        place: of the checkpoint, for messages.
+
+    Raises:
+        UnknownName: its method is not there.
+        CorruptRun: its tensors are not those of its method and profile.
+    """
+    about = checkpoint.about
+    try:
+        actor = Actor(Profile.from_dict(about["profile"]))
+        learner = new_learner(about["method"], about["settings"], actor, generator)
+        learner.rebuild(checkpoint.structure)
+    except (KeyError, TypeError) as error:
+        raise CorruptRun(f"{place}: does not say what was trained ({error!r})") from error
+    load_tensors(learner, checkpoint, place)
+    return learner
+
+
+def load_tensors(learner: Learner, checkpoint: Checkpoint, place: Path) -> None:
+    """Fill a learner of the same form with the tensors of a checkpoint.
+
+    Raises:
+        CorruptRun: they do not fit.
+    """
+    try:
+        learner.load_state_dict(dict(checkpoint.learner))
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:300]
+        raise CorruptRun(f"{place}: its tensors do not fit method {learner.name!r}: {reason}") from error
+
+
+def load_actor(checkpoint: Checkpoint, place: Path) -> Actor:
+    """The actor of a checkpoint of pretraining, for any method to start from.
+
+    Raises:
+        CorruptRun: a checkpoint of a method whose actor does not act by itself, or a damaged one.
+    """
+    about = checkpoint.about
+    if about.get("kind") != "pretraining":
+        raise CorruptRun(f"{place}: is a checkpoint of {about.get('method')!r}, not of `pretrain`; methods start there")
+    actor = Actor(Profile.from_dict(about["profile"]))
+    tensors = {
+        name.removeprefix("actor."): value for name, value in checkpoint.learner.items() if name.startswith("actor.")
+    }
+    try:
+        actor.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise CorruptRun(f"{place}: its tensors do not fit its profile: {' '.join(str(error).split())[:300]}") from error
+    return actor

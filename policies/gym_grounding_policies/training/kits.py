@@ -1,0 +1,104 @@
+"""What belongs to a profile besides its network: how it is trained, what it sees, how it acts. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gym_grounding.errors import UnknownName
+from gym_grounding_policies.data.language import SentenceWords
+from gym_grounding_policies.data.tokens import StateInputs
+from gym_grounding_policies.data.windows import Settings
+from gym_grounding_policies.nets.profiles import PAPER, Profile, cpu
+from gym_grounding_policies.training.recipe import Recipe
+from gym_grounding_policies.training.senses import CLIP
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """The defaults of a profile.
+
+    Attributes:
+        name: ``cpu`` or ``paper``.
+        recipe: how weights are optimised.
+        windows: how demonstrations are cut.
+        objects: what there are tokens for, see ``tokens.StateInputs``; None for pictures.
+        encoder: of sentences.
+        act: ``sample`` or ``mean``.
+        horizon: greatest number of steps of an evaluated episode.
+        network: arguments of ``profiles.cpu``.
+    """
+
+    name: str
+    recipe: Recipe
+    windows: Settings
+    objects: str | None
+    encoder: str
+    act: str
+    horizon: int
+    network: Mapping[str, Any] = field(default_factory=dict)
+
+    def profile(self, inputs: StateInputs | None, words: Any, network: Mapping[str, Any] | None = None) -> Profile:
+        """The network for these inputs and this encoder.
+
+        Args:
+            network: arguments of ``profiles.cpu`` instead of the kit's.
+
+        Raises:
+            UnknownName: the network has no such argument.
+        """
+        if inputs is None:
+            return PAPER
+        assert isinstance(words, SentenceWords)
+        sizes = inputs.sizes
+        given = {**self.network, **(network or {})}
+        for name in given:
+            if name not in NETWORK:
+                raise UnknownName("setting of the network", name, NETWORK, "--net")
+        return cpu(
+            sizes["proprio"],
+            sizes.get("tokens", 0),
+            words.size,
+            chunk=self.windows.chunk,
+            history=self.windows.history,
+            **given,
+        )
+
+
+NETWORK = ("width", "layers", "head", "executed", "dropout")
+"""Arguments of ``profiles.cpu`` that may be chosen freely."""
+
+CPU = Kit(
+    name="cpu",
+    recipe=Recipe(epochs=30, batch=64, lr=1e-3, weight_decay=0.0),
+    windows=Settings(history=1, chunk=10, padding="masked", pairing="before"),
+    objects="all",
+    encoder="minilm",
+    act="mean",
+    horizon=350,
+    network={"executed": 5},
+)
+"""State observations on two cores; ``benchmarks/README.md`` has what it reaches."""
+PAPERS = Kit(
+    name="paper",
+    recipe=Recipe(),
+    windows=Settings(),
+    objects=None,
+    encoder=CLIP,
+    act="sample",
+    horizon=600,
+)
+"""The published policy and its training."""
+KITS = {kit.name: kit for kit in (CPU, PAPERS)}
+
+
+def kit(name: str) -> Kit:
+    """The kit of a profile.
+
+    Raises:
+        UnknownName: no such profile.
+    """
+    if name not in KITS:
+        raise UnknownName("profile", name, KITS)
+    return KITS[name]

@@ -1,0 +1,280 @@
+"""What a training run is: everything that changes its numbers, as plain data that is compared when a run goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gym_grounding import manifest as manifests
+from gym_grounding.demos.write import write_bytes
+from gym_grounding.errors import CorruptRun, InvalidDemonstration, InvalidOption, PlanMismatch
+from gym_grounding.plan import Plan
+from gym_grounding.types import SceneSettings, Task
+from gym_grounding_policies.data.windows import Settings, TaskFile
+from gym_grounding_policies.training.build import settings_of
+from gym_grounding_policies.training.checkpoint import describe
+from gym_grounding_policies.training.kits import Kit
+from gym_grounding_policies.training.recipe import Recipe
+from gym_grounding_policies.training.senses import Senses
+
+FILE = "training.json"
+SELECTIONS = ("last", "best")
+PACKAGES = ("gym-grounding", "torch", "numpy", "safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which weights go on from a phase in which a task is learned.
+
+    Attributes:
+        rule: ``last`` epoch's, or those of the ``best`` of the evaluated epochs: the earliest with the largest success
+            on the task, epoch 0 (before training) included.
+        every: evaluate the current task before training and after every so many epochs and the last; 0 for never. The
+            successes are the curve from which forward transfer is computed.
+        states: initial states of these evaluations. For ``best`` none of them may be among the reported ones.
+    """
+
+    rule: str = "last"
+    every: int = 0
+    states: tuple[int, ...] = ()
+
+    def check(self, reported: Sequence[int]) -> None:
+        """Raises InvalidOption for an unknown rule, missing states, or states that are reported too."""
+        if self.rule not in SELECTIONS:
+            raise InvalidOption(f"select is {self.rule!r}; choose {' or '.join(SELECTIONS)}")
+        if self.rule == "best" and self.every < 1:
+            raise InvalidOption("select is 'best', but no epoch is evaluated; give --curve-every, such as 2")
+        if self.every and not self.states:
+            raise InvalidOption("epochs are evaluated on no initial states; give --curve-states, such as 40:50")
+        both = sorted(set(self.states) & set(reported))
+        if self.rule == "best" and both:
+            raise InvalidOption(
+                f"initial states {', '.join(map(str, both))} would select the weights and be reported too, which makes "
+                "the report too good; give others with --curve-states"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """One training run.
+
+    Attributes:
+        method: name, or ``module:LEARNER``.
+        settings: of the method, all of them.
+        seed: of every random stream.
+        kit: the profile, with the recipe, the windows and the rest as they are used.
+        network: what differs from the kit's network.
+        suite: name; empty in pretraining.
+        order: ids of the tasks, in training order.
+        registry: a registry file; None for the shipped one. Where it lies is not compared, ``registry_sha256`` is.
+        registry_sha256: hash of its content.
+        demonstrations: task id -> hash of its file.
+        start: hash of the checkpoint whose weights come first; empty for new weights.
+        selection: which weights go on.
+        evaluation: plan of the evaluations after the stages; None for none.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    seed: int
+    kit: Kit
+    network: Mapping[str, Any]
+    suite: str
+    order: tuple[str, ...]
+    registry: str | None
+    registry_sha256: str
+    demonstrations: Mapping[str, str]
+    start: str = ""
+    selection: Selection = Selection()
+    evaluation: Plan | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the registry's place is left out."""
+        kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "registry"}
+        kept["kit"] = dataclasses.asdict(self.kit)
+        # How much is kept in memory changes no number.
+        del kept["kit"]["windows"]["memory"]
+        kept["selection"] = dataclasses.asdict(self.selection)
+        evaluation = None if self.evaluation is None else self.evaluation.to_json()
+        kept["evaluation"] = evaluation and {key: value for key, value in evaluation.items() if key != "registry"}
+        kept["act"] = self.kit.act
+        data: dict[str, Any] = json.loads(json.dumps(kept))
+        return data
+
+    def keep(self, out: Path) -> None:
+        """Write down what the run in a folder is, or check that it is this one.
+
+        Raises:
+            PlanMismatch: the folder holds another training run; names every difference.
+            CorruptRun: it cannot be read.
+            UnwritableOutput: it cannot be written.
+        """
+        path = out / FILE
+        if not path.exists():
+            write_bytes(path, (json.dumps(self.as_dict(), indent=1) + "\n").encode())
+            return
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CorruptRun(f"{path}: cannot be read ({error})") from error
+        self.check(stored, out)
+
+    def check(self, stored: Mapping[str, Any], where: Path) -> None:
+        """Raises PlanMismatch where stored values are another run's; names every difference."""
+        mine, theirs = _flat(self.as_dict()), _flat(stored)
+        changed = [
+            f"{key} is {theirs.get(key, '(none)')} there, {mine.get(key, '(none)')} asked"
+            for key in dict.fromkeys([*mine, *theirs])
+            if mine.get(key) != theirs.get(key) and key in mine
+        ]
+        if changed:
+            shown = "; ".join(changed[:5]) + (f"; and {len(changed) - 5} more" if len(changed) > 5 else "")
+            raise PlanMismatch(f"{where} holds another training run: {shown}. Give another folder, or the same options")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user says of a run; None and empty values mean the defaults.
+
+    Attributes:
+        demonstrations: folder.
+        tasks: ids, in training order.
+        suite: whose evaluation follows; empty for none.
+        start: folder of a checkpoint of pretraining.
+        conditions, init_states, every_stage, horizon, batch: of the evaluation, see ``plan.Plan``.
+        settings: of the method.
+        network: of the ``cpu`` network.
+    """
+
+    method: str
+    seed: int
+    kit: Kit
+    demonstrations: Path
+    tasks: tuple[str, ...]
+    suite: str = ""
+    registry: str | None = None
+    start: Path | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    network: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    selection: Selection = Selection()
+    conditions: tuple[str, ...] | None = None
+    init_states: tuple[int, ...] = ()
+    every_stage: bool = False
+    horizon: int | None = None
+    batch: int = 1
+
+
+def planned(asked: Asked) -> TrainingPlan:
+    """The checked plan of what is asked.
+
+    Raises:
+        UnknownName, InvalidOption, InvalidDemonstration, CorruptRun: something that is asked is not there or not
+            possible.
+    """
+    manifest = manifests.load(asked.registry)
+    files = [one.path for one in files_of(asked.demonstrations, [manifest.task(name) for name in asked.tasks])]
+    evaluation = _evaluation(asked, manifest.settle) if asked.suite and asked.init_states else None
+    asked.selection.check(asked.init_states)
+    if isinstance(asked.seed, bool) or asked.seed < 0:
+        raise InvalidOption(f"seed is {asked.seed!r}; give a whole number from 0 on")
+    return TrainingPlan(
+        method=asked.method,
+        settings=dataclasses.asdict(settings_of(asked.method, asked.settings)),
+        seed=asked.seed,
+        kit=asked.kit,
+        network=asked.network,
+        suite=asked.suite,
+        order=asked.tasks,
+        registry=asked.registry,
+        registry_sha256=manifest.sha256,
+        demonstrations={name: hash_of(path) for name, path in zip(asked.tasks, files, strict=True)},
+        start="" if asked.start is None else str(describe(asked.start)["files"]["learner"]["sha256"]),
+        selection=asked.selection,
+        evaluation=evaluation,
+    )
+
+
+def _evaluation(asked: Asked, settle: int) -> Plan:
+    observation = "both" if asked.kit.objects is None else "state"
+    return Plan.make(
+        asked.suite,
+        registry=asked.registry,
+        order=asked.tasks,
+        conditions=asked.conditions,
+        init_states=asked.init_states,
+        seeds=(asked.seed,),
+        stages="all",
+        final_conditions_every_stage=asked.every_stage,
+        horizon=asked.kit.horizon if asked.horizon is None else asked.horizon,
+        settings=SceneSettings(observation=observation, settle_steps=settle),
+        batch=asked.batch,
+    )
+
+
+def files_of(folder: Path, tasks: Sequence[Task]) -> tuple[TaskFile, ...]:
+    """Demonstration files of tasks; see ``windows.task_files``.
+
+    Raises:
+        InvalidDemonstration: one is not there; says how to make it.
+    """
+    from gym_grounding_policies.data.windows import task_files
+
+    found = task_files(folder, tasks)
+    missing = [one for one in found if not one.path.is_file()]
+    if missing:
+        numbers = ",".join(str(one.task.index) for one in missing)
+        raise InvalidDemonstration(
+            f"{missing[0].path}: no such file ({len(missing)} of {len(found)} tasks have none); make them with "
+            f"`gym-grounding demos make --suite {missing[0].task.suite} --tasks {numbers} --out {folder}`"
+        )
+    return found
+
+
+def hash_of(path: Path) -> str:
+    """sha256 of a file (hex).
+
+    Raises:
+        InvalidDemonstration: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InvalidDemonstration(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def versions() -> dict[str, str]:
+    """Distribution -> version, of what training computes with."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
+            found[name] = "unknown"
+    return found
+
+
+def window_settings(kit: Kit) -> Settings:
+    """How a kit cuts demonstrations."""
+    return kit.windows
+
+
+def about_of(plan: TrainingPlan, senses: Senses, profile: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """What a checkpoint says of itself."""
+    return {**plan.as_dict(), "senses": senses.as_dict(), "profile": profile, "versions": versions(), **more}
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = json.dumps(value, ensure_ascii=False)
+    return flat
