@@ -119,7 +119,9 @@ def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None
 @main.command()
 @click.option("--tasks", "names", multiple=True, required=True, metavar="SUITE[:0,1,...]", help="Of any suites.")
 @with_options(*RECIPE_OPTIONS, *HOW_OPTIONS)
-@click.option("--out", type=Directory(), required=True, help="Folder of the checkpoint; if it holds this run, it goes on.")
+@click.option(
+    "--out", type=Directory(), required=True, help="Folder of the checkpoint; if it holds this run, it goes on."
+)
 def pretrain(out: Path, names: tuple[str, ...], **given: Any) -> None:
     """Train tasks of any suites together: a checkpoint from which all methods start (`train --init`)."""
     from gym_grounding_policies.training.stages import pretrain as run
@@ -163,9 +165,7 @@ def methods() -> None:
     click.echo("MODULE:LEARNER: a learner of another package, see gym_grounding_policies.learners._base")
 
 
-def _run(
-    run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, Any], **more: Any
-) -> None:
+def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, Any], **more: Any) -> None:
     import torch
 
     from gym_grounding_policies.training.plan import planned

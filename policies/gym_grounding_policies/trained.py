@@ -175,10 +175,9 @@ class Trained:
     def mean_action(self, observations: Observations, state: State) -> NDArray[np.floating[Any]]:
         """The mean (B, n) of the first action of a chunk that a look at these observations gives."""
         rows = self._seen(observations, state)
-        found = [
-            self._density(replace(one, seen=seen))[0].mean[0, 0, 0] for one, seen in zip(state, rows, strict=True)
-        ]
-        return np.clip(torch.stack(found).cpu().numpy(), -1.0, 1.0)
+        found = [self._density(replace(one, seen=seen))[0].mean[0, 0, 0] for one, seen in zip(state, rows, strict=True)]
+        actions: NDArray[np.floating[Any]] = torch.stack(found).cpu().numpy()
+        return actions.clip(-1.0, 1.0)
 
     def log_prob(self, observations: Observations, state: State, actions: NDArray[Any]) -> NDArray[np.float64]:
         """Log density (B,) of given actions (B, n) as the first of a chunk."""
@@ -214,11 +213,13 @@ class Trained:
         rows = {key: observations[key] for key in inputs.keys(observations.keys())}
         rows |= {key: observations[key] for key in inputs.pictures}
         now = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in inputs(rows).items()}
-        found = []
+        found: list[Row] = []
         for number, one in enumerate(state):
             new = {name: value[number : number + 1] for name, value in now.items()}
             if one.seen is not None:
-                new = {name: torch.cat((one.seen[name], value))[-self._profile.history :] for name, value in new.items()}
+                new = {
+                    name: torch.cat((one.seen[name], value))[-self._profile.history :] for name, value in new.items()
+                }
             found.append(new)
         return found
 
@@ -260,7 +261,9 @@ def checkpoint_of(run: Path, stage: int | None, name: str | None = None) -> Path
         return run / stage_name(stage)
     stages = sorted(path for path in run.glob("stage-*") if exists(path))
     if not stages:
-        raise PolicyError(f"{run}: holds no checkpoint of a stage; train first: gym-grounding-policies train --out {run}")
+        raise PolicyError(
+            f"{run}: holds no checkpoint of a stage; train first: gym-grounding-policies train --out {run}"
+        )
     return stages[-1]
 
 

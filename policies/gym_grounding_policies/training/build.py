@@ -97,5 +97,7 @@ def load_actor(checkpoint: Checkpoint, place: Path) -> Actor:
     try:
         actor.load_state_dict(tensors)
     except RuntimeError as error:
-        raise CorruptRun(f"{place}: its tensors do not fit its profile: {' '.join(str(error).split())[:300]}") from error
+        raise CorruptRun(
+            f"{place}: its tensors do not fit its profile: {' '.join(str(error).split())[:300]}"
+        ) from error
     return actor

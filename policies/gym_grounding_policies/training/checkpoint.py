@@ -160,9 +160,10 @@ def _read_part(folder: Path, named: Mapping[str, str]) -> dict[str, Tensor]:
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
         raise CorruptRun(f"{path}: is damaged (its hash is not the one in {FILE}); take another checkpoint")
     try:
-        return load(content)
+        tensors: dict[str, Tensor] = load(content)
     except SafetensorError as error:
         raise CorruptRun(f"{path}: is no safetensors file ({error})") from error
+    return tensors
 
 
 def _hash(path: Path) -> str:

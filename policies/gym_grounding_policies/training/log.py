@@ -56,7 +56,7 @@ class Log:
         if tensorboard != "off" and installed:
             from torch.utils.tensorboard import SummaryWriter  # slow to import, and optional
 
-            self._events = SummaryWriter(str(folder / EVENTS))  # type: ignore[no-untyped-call]
+            self._events = SummaryWriter(str(folder / EVENTS))  # type: ignore[no-untyped-call,unused-ignore]
 
     @property
     def length(self) -> int:

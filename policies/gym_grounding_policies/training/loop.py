@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -91,7 +91,7 @@ class Streams:
         """States of torch's generators, uint8."""
         return {f"stream.{name}": getattr(self, name).get_state() for name in STREAMS}
 
-    def load(self, tensors: dict[str, Tensor], order: dict[str, Any]) -> None:
+    def load(self, tensors: Mapping[str, Tensor], order: Mapping[str, Any]) -> None:
         """Takes back what ``tensors`` and the order's own state said."""
         for name in STREAMS:
             getattr(self, name).set_state(tensors[f"stream.{name}"])
@@ -129,7 +129,7 @@ class Training:
         self.place = Place()
         self._optimizer: torch.optim.AdamW | None = None
         self._scaler = torch.amp.GradScaler("cuda", enabled=recipe.precision == "float16")
-        self._order = streams.order.bit_generator.state
+        self._order: Mapping[str, Any] = streams.order.bit_generator.state
         self._augmentation = Augmentation()
         learner.to(self.device)
         learner.augment = self._augmented
@@ -263,7 +263,8 @@ class Training:
         where = functools.partial(self._where, phase, step)
         with seeded(self.streams.layers, self.device):
             loss = sum(self._backward(phase, batch, len(group), where) for batch in group)
-        self._scaler.unscale_(optimizer) if self._scaler.is_enabled() else None
+        if self._scaler.is_enabled():
+            self._scaler.unscale_(optimizer)
         self.learner.after_backward(phase)
         norm = float(nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], self.recipe.clip))
         if not np.isfinite(norm) and not self._scaler.is_enabled():
@@ -280,7 +281,7 @@ class Training:
         """Adds a batch's share of the gradient; its share of the loss."""
         if not phase.replay:
             batch = self._augmented(batch.to(self.device, non_blocking=True))
-        with self._cast():
+        with self._cast(phase):
             loss = self.learner.loss(batch, phase)
         value = float(loss.detach())
         if not np.isfinite(value):
@@ -288,16 +289,19 @@ class Training:
         # A batch may reach nothing that is trained, such as one that is routed to frozen parts.
         if loss.requires_grad:
             share = loss / parts if parts > 1 else loss
-            (self._scaler.scale(share) if self._scaler.is_enabled() else share).backward()
+            share = self._scaler.scale(share) if self._scaler.is_enabled() else share
+            share.backward()  # type: ignore[no-untyped-call,unused-ignore]  # typed in some versions of torch only
         return value / parts
 
-    def _cast(self) -> contextlib.AbstractContextManager[Any]:
-        if self.recipe.precision == "float32":
+    def _cast(self, phase: Phase) -> contextlib.AbstractContextManager[Any]:
+        if self.recipe.precision == "float32" or phase.replay:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, getattr(torch, self.recipe.precision))
 
     def _where(self, phase: Phase, step: int) -> str:
-        return f"{self.learner.name}, task {self.place.task}, phase {phase.name!r}, epoch {self.place.epoch}, step {step}"
+        return (
+            f"{self.learner.name}, task {self.place.task}, phase {phase.name!r}, epoch {self.place.epoch}, step {step}"
+        )
 
     def _optimizer_tensors(self) -> dict[str, Tensor]:
         if self._optimizer is None:

@@ -16,11 +16,10 @@ from gym_grounding.demos.write import write_bytes
 from gym_grounding.errors import CorruptRun, InvalidDemonstration, InvalidOption, PlanMismatch
 from gym_grounding.plan import Plan
 from gym_grounding.types import SceneSettings, Task
-from gym_grounding_policies.data.windows import Settings, TaskFile
+from gym_grounding_policies.data.windows import TaskFile, task_files
 from gym_grounding_policies.training.build import settings_of
 from gym_grounding_policies.training.checkpoint import describe
 from gym_grounding_policies.training.kits import Kit
-from gym_grounding_policies.training.recipe import Recipe
 from gym_grounding_policies.training.senses import Senses
 
 FILE = "training.json"
@@ -223,8 +222,6 @@ def files_of(folder: Path, tasks: Sequence[Task]) -> tuple[TaskFile, ...]:
     Raises:
         InvalidDemonstration: one is not there; says how to make it.
     """
-    from gym_grounding_policies.data.windows import task_files
-
     found = task_files(folder, tasks)
     missing = [one for one in found if not one.path.is_file()]
     if missing:
@@ -258,11 +255,6 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
             found[name] = "unknown"
     return found
-
-
-def window_settings(kit: Kit) -> Settings:
-    """How a kit cuts demonstrations."""
-    return kit.windows
 
 
 def about_of(plan: TrainingPlan, senses: Senses, profile: Mapping[str, Any], **more: Any) -> dict[str, Any]:

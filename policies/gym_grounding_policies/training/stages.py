@@ -230,9 +230,7 @@ class _Course:
         how = self._how
         self._senses = senses
         self._lessons = Lessons(groups, senses, self._plan, how.clip)
-        self._training = Training(
-            learner, self._plan.kit.recipe, self._streams, how.device, how.compiled, how.readers
-        )
+        self._training = Training(learner, self._plan.kit.recipe, self._streams, how.device, how.compiled, how.readers)
 
     def _one_stage(self) -> None:
         number, began = self._training.place.task, time.monotonic()
