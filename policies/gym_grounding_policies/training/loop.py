@@ -176,7 +176,7 @@ class Training:
         plain = {"place": asdict(self.place), "order": self._order, "scaler": self._scaler.state_dict()}
         return self.streams.tensors() | self._optimizer_tensors(), plain
 
-    def restore(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
         """Take back what ``state`` gave; the learner must have been rebuilt and loaded before.
 
         Raises:
@@ -309,17 +309,19 @@ class Training:
         state = self._optimizer.state_dict()["state"]
         return {f"optimizer.{number}.{key}": value for number, one in state.items() for key, value in one.items()}
 
-    def _load_optimizer(self, tensors: dict[str, Tensor]) -> None:
+    def _load_optimizer(self, tensors: Mapping[str, Tensor]) -> None:
         assert self._optimizer is not None
         whole = self._optimizer.state_dict()
+        parameters = self._optimizer.param_groups[0]["params"]
         for name, value in tensors.items():
-            if name.startswith("optimizer."):
-                _, number, key = name.split(".", 2)
-                whole["state"].setdefault(int(number), {})[key] = value
-        try:
-            self._optimizer.load_state_dict(whole)
-        except (ValueError, KeyError) as error:
-            raise CorruptRun(f"the optimiser's state does not fit {self.learner.name}: {error}") from error
+            if not name.startswith("optimizer."):
+                continue
+            _, number, key = name.split(".", 2)
+            fits = int(number) < len(parameters) and value.shape in ((), parameters[int(number)].shape)
+            if not fits:
+                raise CorruptRun(f"the optimiser's state does not fit {self.learner.name}: {name} {tuple(value.shape)}")
+            whole["state"].setdefault(int(number), {})[key] = value
+        self._optimizer.load_state_dict(whole)
 
 
 _REMEDY = "nothing of this step was kept; try a smaller learning rate, and look at the demonstrations"
