@@ -97,7 +97,7 @@ def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None
     from gym_grounding_policies.training.plan import Selection
     from gym_grounding_policies.training.stages import train as run
 
-    order = Plan.make(given["suite"], registry=_text(given["registry"]), order=order_of(given["order"])).order
+    order = _order(given["suite"], _text(given["registry"]), given["order"])
     every, states = given["curve_every"], numbers(given["curve_states"], "--curve-states")
     asked = _asked(
         given,
@@ -245,6 +245,11 @@ def _kit(given: Mapping[str, Any], act: str | None) -> Kit:
         encoder=given["encoder"] or found.encoder,
         act=act or found.act,
     )
+
+
+def _order(suite: str, registry: str | None, text: str) -> tuple[str, ...]:
+    """Ids in training order."""
+    return Plan.make(suite, registry=registry, order=order_of(text), init_states=(0,)).order
 
 
 def _tasks(manifest: manifests.Manifest, name: str) -> tuple[str, ...]:

@@ -260,11 +260,14 @@ class _Course:
             self._progress.tell(moment, len(self._lessons))
             if moment.step % self._how.log_every == 0 or moment.step == moment.steps:
                 self._log.step(moment)
+        self._stop_if_asked()
+        if time.monotonic() - self._saved > self._how.save_every:
+            self._save()
+
+    def _stop_if_asked(self) -> None:
         if self._stop.asked:
             self._save()
             raise KeyboardInterrupt(f"stopped and saved in {self._out}; the same command goes on")
-        if time.monotonic() - self._saved > self._how.save_every:
-            self._save()
 
     def _at_boundary(self, moment: Moment) -> None:
         rule, every, phase = self._plan.selection.rule, self._plan.selection.every, moment.phase
@@ -323,7 +326,7 @@ class _Course:
         episodes = [one for one in self._rollouts(plan, self._out, stages, {}) if one.stage == stages[-1]]
         means = {
             condition: _mean([one for one in episodes if one.condition == condition])
-            for condition in dict.fromkeys(one.condition for one in episodes)
+            for condition in sorted({one.condition for one in episodes}, key=_rank)
         }
         for condition, mean in means.items():
             if mean is not None:
@@ -336,6 +339,7 @@ class _Course:
         self, plan: Plan, out: Path, stages: Sequence[int] | None, options: dict[str, Any]
     ) -> tuple[EpisodeRecord, ...]:
         self._progress.close()
+        self._stop_if_asked()
         given = {"run": str(self._out.resolve()), **options}
         with self._stop.at_once():
             evaluate(
@@ -381,6 +385,11 @@ class _Course:
         rows.writerow(("seed", "task", "epoch", "success"))
         rows.writerows((self._plan.seed, *one) for one in self._curves)
         write_bytes(self._out / CURVES, text.getvalue().encode())
+
+
+def _rank(condition: str) -> tuple[bool, bool, str]:
+    """Originals first, then paraphrases, then the rest by name."""
+    return condition != "original", condition != "paraphrase", condition
 
 
 def _mean(episodes: Sequence[EpisodeRecord]) -> float | None:

@@ -133,7 +133,7 @@ class Standin(Learner):
 
     def route(self, observations, words, tasks):
         rows = len(next(iter(observations.values())))
-        slots = (words["sentence"].sum(1) > 0).long()
+        slots = (words["sentence"][:, 5] > 0).long()
         return Route(None, {"slot": slots, "coefficients.film": torch.full((rows, 2), 0.25), "sure": torch.ones(rows)})
 
     def structure(self):
@@ -180,6 +180,5 @@ def everything(one):
 
 
 def equal(one, other):
-    """Whether two mappings of tensors are the same to the last bit; names what differs."""
-    assert one.keys() == other.keys()
-    return [name for name in one if not torch.equal(one[name], other[name])] == []
+    """Whether two mappings of tensors are the same to the last bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
