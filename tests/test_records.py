@@ -126,6 +126,9 @@ def test_optional_fields_may_be_absent():
     data = json.loads(to_json(ErrorRecord(0, "v", 1, 2, "policy", "it broke")))
     del data["traceback"]
     assert from_json(ErrorRecord, json.dumps(data)).traceback == ""
+    data = json.loads(to_json(an_episode()))
+    del data["notes"]
+    assert from_json(EpisodeRecord, json.dumps(data)).notes == {}
 
 
 def test_records_cannot_be_changed():

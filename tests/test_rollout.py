@@ -14,6 +14,7 @@ from gym_grounding import registration, rollout
 from gym_grounding.adapters.toy import ToyAdapter, ToyScene
 from gym_grounding.errors import MissingSource, VariantMismatch
 from gym_grounding.plan import Plan, episode_seed
+from gym_grounding.records import EpisodeRecord, from_json, to_json
 from gym_grounding.testing import TOY_REGISTRY
 from gym_grounding.wrappers import Instruction
 
@@ -292,3 +293,40 @@ def test_text_that_is_no_unicode_can_be_recorded():
     record = rollout.error_record(a_plan().cells(manifests.load(TOY_REGISTRY))[0], "policy", ValueError("file \udcff"))
     assert "\\udcff" in record.message
     record.traceback.encode()
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_policys_notes_are_those_of_the_episodes_end(batch):
+    records = run(policies.Noting(), a_plan(batch=batch))
+    assert len(records) > 8
+    for record in records:
+        length = len(record.instruction)
+        assert record.notes == {"length": length, "taken": 6.0, "both": [length, 6]}
+        assert from_json(EpisodeRecord, to_json(record)) == record
+    assert {record.notes["length"] for record in records} != {records[0].notes["length"]}
+    assert all(record.notes == {} for record in run(policies.Still(), a_plan()))
+
+
+def test_notes_change_no_other_field():
+    noted, silent = (without_time(run(policy(), a_plan())) for policy in (policies.Noting, policies.Still))
+    assert [dataclasses.replace(one, notes={}) for one in noted] == silent
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [
+        (3, "must return a dict for each episode"),
+        ({"a": "text"}, "its note 'a' is 'text'; a note is a finite number"),
+        ({"a": float("nan")}, "its note 'a' is nan"),
+        ({"a": [[1]]}, "its note 'a' is"),
+    ],
+)
+def test_notes_that_are_no_numbers_are_the_policys_error(monkeypatch, note, message):
+    monkeypatch.setattr(policies.Noting, "note", note)
+    outcomes = run(policies.Noting(), a_plan(conditions=["original"], tasks=[0]))
+    assert len(outcomes) == 2
+    for error in errors_of(outcomes):
+        assert error.kind == "policy"
+        assert "notes failed in" in error.message
+        assert message in error.message
+    assert len(errors_of(outcomes)) == 2
