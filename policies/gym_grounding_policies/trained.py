@@ -114,7 +114,14 @@ class Trained:
         CorruptRun, WrongVersion: no checkpoint, or one that cannot be read.
         PolicyError: a checkpoint of another seed or stage.
         InvalidOption: an unknown way to act.
+
+    Attributes:
+        observation: the kind that the checkpoint was trained on. The class says ``state``, as in the profile ``cpu``,
+            for whoever asks before a checkpoint is read; a policy of pictures is evaluated with ``--observation
+            pixels``.
     """
+
+    observation = "state"
 
     def __init__(
         self,

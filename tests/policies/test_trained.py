@@ -294,6 +294,6 @@ def test_another_sentence_encoder_is_refused(tmp_path):
 def test_senses_survive_json():
     one = Senses(little.INPUTS, "hashing", "hashing-64")
     assert Senses.from_dict(one.as_dict()) == one
-    assert Senses.from_dict(replace(one, inputs=None).as_dict()).observation == "both"
+    assert Senses.from_dict(replace(one, inputs=None).as_dict()).observation == "pixels"
     with pytest.raises(InvalidOption, match="no senses of a policy"):
         Senses.from_dict({})

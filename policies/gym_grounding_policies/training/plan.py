@@ -200,7 +200,7 @@ def planned(asked: Asked) -> TrainingPlan:
 
 
 def _evaluation(asked: Asked, settle: int) -> Plan:
-    observation = "both" if asked.kit.objects is None else "state"
+    observation = "pixels" if asked.kit.objects is None else "state"
     return Plan.make(
         asked.suite,
         registry=asked.registry,

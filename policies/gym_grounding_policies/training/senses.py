@@ -42,7 +42,7 @@ class Senses:
     @property
     def observation(self) -> str:
         """The kind of observation that it needs."""
-        return "both" if self.inputs is None else "state"
+        return "pixels" if self.inputs is None else "state"
 
     def make_inputs(self) -> Inputs:
         """What turns observations into inputs."""

@@ -35,6 +35,7 @@ from gym_grounding_policies.data.tokens import StateInputs, fitted
 from gym_grounding_policies.data.windows import TaskFile, Windows, observed
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import Profile
+from gym_grounding_policies.nets.weights import load_public_weights
 from gym_grounding_policies.trained import stage_name
 from gym_grounding_policies.training.build import load_actor, load_learner, load_tensors, new_learner
 from gym_grounding_policies.training.checkpoint import Checkpoint, exists, read, write
@@ -47,6 +48,8 @@ from gym_grounding_policies.training.stop import Stop
 POLICY = "gym_grounding_policies.trained:Trained"
 NOW, BEST, TRY, EPOCHS = "now", "best", "try", "epochs"
 LOCK = "training.lock"
+WEIGHTS = "model.safetensors"
+"""Of both encoders, in the folder of openai/clip-vit-base-patch16."""
 INITIAL = 9
 """Number of the random stream from which new weights come; see ``loop.stream``."""
 
@@ -196,6 +199,9 @@ class _Course:
             senses = self._new_senses([one for group in groups for one in group])
             profile = plan.kit.profile(senses.inputs, senses.make_words(self._how.clip), plan.network)
             actor = Actor.made(profile, stream(plan.seed, INITIAL))
+            if actor.image is not None:
+                load_public_weights(actor, Path(self._how.clip) / WEIGHTS)
+                self._say(f"the encoders of pictures and text begin with the weights in {self._how.clip}")
         learner = new_learner(plan.method, plan.settings, actor, self._streams.learner)
         self._set_up(groups, senses, learner)
 

@@ -103,7 +103,7 @@ def test_the_trained_policy_is_one_for_the_suites_own_command(world, tmp_path):
     assert not (out / "run.sqlite").exists()
     arguments = ["evaluate", "--policy", "gym_grounding_policies.trained:Trained", "--policy-option", f"run={out}"]
     arguments += ["--suite", "Mini", "--registry", world / "registry.yaml", "--order", "1,0", "--init-states", "0:1"]
-    arguments += ["--conditions", "original", "--horizon", "4", "--workers", "0", "--observation", "state"]
+    arguments += ["--conditions", "original", "--horizon", "4", "--workers", "0"]
     result = called([*arguments, "--out", tmp_path / "again"], suite)
     assert result.exit_code == 0, result.output
     with RunStore.open(tmp_path / "again") as store:
