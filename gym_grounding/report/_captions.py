@@ -122,6 +122,11 @@ CORRELATIONS = _line(
     f"""Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
     pairs. n: pairs. {ASKED}"""
 )
+NOTES = _line(
+    """Last stage. What a policy writes down of an episode by itself, such as which of its parts acted; never scored.
+    Each episode is compared with that of the original instruction from the same initial state, task and seed. Changed:
+    share of episodes in which a whole number differs (percent). Mean distance: of other numbers. n: episodes."""
+)
 TASKS = f"By the original goal. {RATES}"
 STAGES = _line(
     f"""Row: stage (0-based position in the training order) after which the policy was evaluated. A task has no entry

@@ -10,7 +10,7 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _controls, _files, _html, _markdown, _results, _runs
+from gym_grounding.report import _controls, _files, _html, _markdown, _notes, _results, _runs
 from gym_grounding.report._book import Book
 from gym_grounding.report._page import metrics_html, metrics_page
 from gym_grounding.report._study import Method, load
@@ -91,6 +91,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
     collisions = [_results.collision_table(book), _results.initiation_table(book), _results.collision_end(book)]
     actions = [_results.action_table(book), _results.correlation_table(book)]
     standings = _results.standing_table(book, tiers)
+    noted = _notes.notes_table(book)
     probed = any(method.evidence.probes for method in book.methods)
     variants = (_runs.variant_table(book, method, number) for number, method in enumerate(book.methods, start=1))
     return (
@@ -102,6 +103,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
         *([_section("reach", "What could be reached", [standings])] if standings else []),
         _section("collisions", "Collisions", collisions if book.planned("collision") else []),
         _section("controls", "Control conditions", _controls.tables(book)),
+        *([_section("notes", "Notes", [noted])] if noted else []),
         _section("action", "Action-level diagnostics", actions if probed else []),
         _section("variants", "Tasks and variants", [_results.task_table(book), *variants]),
     )

@@ -36,6 +36,7 @@ def episode(
     moved: float = 0.3,
     instruction: str = "do it",
     described: bool = False,
+    notes: Mapping[str, object] | None = None,
 ) -> EpisodeRecord:
     """One episode that is consistent in itself.
 
@@ -45,6 +46,7 @@ def episode(
         void: labels that already held right after settling.
         moved: largest distance of the hand from its start [m].
         described: nothing scores the variant, whatever its condition says.
+        notes: what the policy noted.
     """
     steps = dict(reached) if isinstance(reached, Mapping) else {label: 10 for label in reached}
     end = tuple(steps if at_end is None else at_end)
@@ -77,6 +79,7 @@ def episode(
         action_mean_norm=0.5,
         task_identity=False,
         seconds=0.0,
+        notes=notes or {},
     )
 
 

@@ -67,7 +67,7 @@ class Told:
         often = {name: min(found, key=lambda value: (-found[value], value)) for name, found in self.counts.items()}
         changes = {f"{name}_changes": count for name, count in self.changes.items()}
         means = {name: (total / self.looks).tolist() for name, total in self.sums.items()}
-        return {"looks": self.looks, **often, **changes, **means}
+        return {**often, **changes, **means}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 import torch
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.draws import seeded
+from gym_grounding_policies.nets.sites import changed
 from gym_grounding_policies.trained import Told, Trained
 from gym_grounding_policies.training.checkpoint import FILE, Checkpoint, write
 from gym_grounding_policies.training.loop import Streams, stream
@@ -196,6 +197,16 @@ def test_words_and_scenes_reach_the_network(tmp_path):
     assert not np.allclose(empty, one)
 
 
+def test_it_acts_through_the_learners_route_and_leaves_no_trace_of_it(tmp_path):
+    actor = kept(tmp_path, little.Halving, method="policies.training.little:Halving")
+    policy = Trained(str(tmp_path))
+    inputs = {name: torch.from_numpy(value)[:, None] for name, value in little.INPUTS(shown(1)).items()}
+    with torch.no_grad(), changed(actor, lambda site, x, y: y / 2):
+        wanted = actor(inputs, little.WORDS(TEXTS[:1])).mean[0, 0, 0].numpy()
+    np.testing.assert_allclose(policy.mean_action(shown(1), policy.start(TEXTS[:1], [0]))[0], wanted, atol=1e-6)
+    assert all(site.change is None for site in policy._learner.actor.sites.values())
+
+
 def told(folder, **options):
     kept(folder, little.Told, method="policies.training.little:Told", **options)
     return Trained(str(folder))
@@ -224,11 +235,11 @@ def test_notes_say_how_an_episode_was_routed(tmp_path):
     kept(tmp_path, history=1)
     policy = Trained(str(tmp_path))
     state = policy.start(TEXTS[1:], [0, 1])
-    assert policy.notes(state) == [{"looks": 0}] * 2
+    assert policy.notes(state) == [{}] * 2
     for step in range(4):
         _, state = policy.act(shown(2, step), state)
     slots = [1, 0]
-    expected = {"looks": 2, "slot_changes": 0, "coefficients.film": [0.25, 0.25], "sure": 1.0}
+    expected = {"slot_changes": 0, "coefficients.film": [0.25, 0.25], "sure": 1.0}
     assert policy.notes(state) == [{**expected, "slot": slot} for slot in slots]
     assert policy.remarks(state) == [f"slot {slot}; look 2, 0 actions to go" for slot in slots]
 
@@ -238,7 +249,7 @@ def test_notes_count_what_was_most_frequent_and_how_often_it_changed():
     for slot, share in ((2, 0.0), (1, 0.5), (1, 1.0), (2, 0.5)):
         before, one = one, one.after({"slot": torch.tensor(slot), "share": torch.tensor(share)})
         assert before.looks == one.looks - 1
-    assert one.notes() == {"looks": 4, "slot": 1, "slot_changes": 2, "share": 0.5}
+    assert one.notes() == {"slot": 1, "slot_changes": 2, "share": 0.5}
 
 
 def test_acting_changes_nothing_and_draws_from_no_global_stream(tmp_path):

@@ -71,15 +71,20 @@ NETWORK = ("width", "layers", "head", "executed", "dropout")
 
 CPU = Kit(
     name="cpu",
-    recipe=Recipe(epochs=45, batch=64, lr=1e-3, weight_decay=0.0),
+    recipe=Recipe(epochs=40, batch=64, lr=2e-3, weight_decay=0.0),
     windows=Settings(history=1, chunk=10, padding="masked", pairing="before"),
     objects="all",
     encoder="minilm",
     act="mean",
-    horizon=350,
-    network={"executed": 5, "head": "l1"},
+    horizon=400,
+    network={"width": 64, "executed": 5, "head": "l1"},
 )
-"""State observations on two cores; ``benchmarks/README.md`` has what it reaches."""
+"""State observations on two cores, for demonstrations with full noise, 20 of each task.
+
+What decided, in single tasks of LIBERO-Goal: an L1 head against a mixture (0.97 against 0.23 in mean success on three
+tasks: a mixture's mean lies between its modes, and its draws are as narrow as the demonstrator is exact), and full
+against mild noise (0.90 against 0.50 on the bottle on the cabinet).
+"""
 PAPERS = Kit(
     name="paper",
     recipe=Recipe(),

@@ -162,6 +162,15 @@ class Told(Standin):
         return Route(None, {"slot": tasks})
 
 
+class Halving(Standin):
+    """Acts with half of every linear layer's output."""
+
+    name = "halving"
+
+    def route(self, observations, words, tasks):
+        return Route(lambda site, x, y: y / 2)
+
+
 def learner(streams, kind=Standin, dropout=0.2, **settings):
     """A new learner whose first weights come from seed 5."""
     return kind(Actor.made(profile(dropout), stream(5, 9)), kind.Settings(**settings), streams.learner)

@@ -42,6 +42,6 @@ def test_a_task_is_demonstrated_trained_and_evaluated(tmp_path):
         (record,) = store.episodes()
         assert store.errors() == ()
     assert (record.task, record.instruction, record.steps) == (TASK, "turn on the stove", 30)
-    assert record.notes == {"looks": 6}
+    assert record.notes == {}
     # it goes somewhere: even so little training brings the hand to the stove's side
     assert record.displacement > 0.05
