@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from gym_grounding_policies import commands as learner_commands
 
 from gym_grounding import cli, conditions
 from gym_grounding import manifest as manifests
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
 COMMANDS = {**cli.main.commands, "variants": variants}
+PROGRAMS = {"gym-grounding": COMMANDS, "gym-grounding-policies": learner_commands.main.commands}
 
 
 def loaded(path):
@@ -112,17 +114,18 @@ def test_the_figure_shows_the_shipped_registry():
 def test_commands_and_their_options_exist(name):
     page = handwritten(PAGES[name])
     texts = [line for block in blocks(page, "sh") for line in block.splitlines()] + quoted(page)
-    used = [text for text in texts if text.startswith("gym-grounding ")]
+    used = [text for text in texts if text.split(" ")[0] in PROGRAMS and " " in text]
     assert used
     for text in used:
-        words = shlex.split(text)[1:]
-        command = COMMANDS[words[0]]
+        program, *words = shlex.split(text)
+        command = PROGRAMS[program][words[0]]
         if isinstance(command, click.Group) and len(words) > 1:
             command = command.commands[words[1]]
         known = {option for one in command.params for option in one.opts}
         assert {word for word in words if word.startswith("--")} <= known, text
-    groups = [command for command in COMMANDS.values() if isinstance(command, click.Group)]
-    every = [*COMMANDS.values(), *(one for group in groups for one in group.commands.values())]
+    first = [command for commands in PROGRAMS.values() for command in commands.values()]
+    groups = [command for command in first if isinstance(command, click.Group)]
+    every = [*first, *(one for group in groups for one in group.commands.values())]
     options = {option for command in every for one in command.params for option in one.opts}
     options |= {"--check"}  # of docs/generate.py as well
     assert {found for text in quoted(page) for found in re.findall(r"(?<!\S)--[a-z][a-z-]*", text)} <= options
@@ -147,7 +150,7 @@ def test_links_lead_somewhere(name):
 def test_files_and_modules_exist(name):
     endings = (".py", ".yaml", ".jsonl", ".md", "/")
     words = {word for text in quoted(handwritten(PAGES[name])) for word in text.split() if word.endswith(endings)}
-    own = {"my_registry.yaml"}
+    own = {"my_registry.yaml", "log.jsonl"}
     assert words
     for word in sorted(words - own):
         places = (ROOT / word, ROOT / "gym_grounding" / "variants" / word)
