@@ -25,7 +25,7 @@ from typing import Any
 
 from gym_grounding import manifest as manifests
 from gym_grounding.demos.write import write_bytes
-from gym_grounding.errors import PlanMismatch, PolicyError, UnwritableOutput
+from gym_grounding.errors import InvalidOption, PlanMismatch, PolicyError, UnwritableOutput
 from gym_grounding.evaluate import evaluate
 from gym_grounding.plan import Plan
 from gym_grounding.records import EpisodeRecord
@@ -194,6 +194,7 @@ class _Course:
             found = read(start)
             actor = load_actor(found, start)
             senses = Senses.from_dict(found.about["senses"])
+            _check_start(plan, actor.profile, senses, start)
             self._say(f"weights, inputs and their scaling come from {start}")
         else:
             senses = self._new_senses([one for group in groups for one in group])
@@ -391,6 +392,21 @@ class _Course:
         rows.writerow(("seed", "task", "epoch", "success"))
         rows.writerows((self._plan.seed, *one) for one in self._curves)
         write_bytes(self._out / CURVES, text.getvalue().encode())
+
+
+def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:
+    """Raises InvalidOption where a start was pretrained for other windows or inputs than the plan's."""
+    windows = plan.kit.windows
+    mine = {"history": windows.history, "chunk": windows.chunk, "sees": plan.kit.objects, "encoder": plan.kit.encoder}
+    theirs = {
+        "history": profile.history,
+        "chunk": profile.head.chunk,
+        "sees": None if senses.inputs is None else senses.inputs.objects,
+        "encoder": senses.encoder,
+    }
+    changed = [f"{name} {theirs[name]} there, {mine[name]} asked" for name in mine if mine[name] != theirs[name]]
+    if changed:
+        raise InvalidOption(f"{start} was pretrained with {'; '.join(changed)}; train with the same")
 
 
 def _rank(condition: str) -> tuple[bool, bool, str]:

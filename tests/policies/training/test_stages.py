@@ -329,6 +329,9 @@ def test_all_methods_can_start_from_one_pretraining(asked, tmp_path):
     wrong = dataclasses.replace(asked, start=tmp_path / "seqft" / "stage-00")
     with pytest.raises(CorruptRun, match="not of `pretrain`"):
         run(wrong, tmp_path / "wrong", start=tmp_path / "seqft" / "stage-00")
+    blind = dataclasses.replace(started, method="seqft", kit=dataclasses.replace(started.kit, objects="none"))
+    with pytest.raises(InvalidOption, match="pretrained with sees all there, none asked; train with the same"):
+        run(blind, tmp_path / "blind", start=tmp_path / "first")
     with pytest.raises(PlanMismatch, match="start is"):
         run(dataclasses.replace(asked, method="seqft", kit=started.kit, init_states=()), tmp_path / "seqft")
 
