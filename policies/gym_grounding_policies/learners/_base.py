@@ -34,6 +34,11 @@ from gym_grounding_policies.nets.sites import Change
 Inputs = Mapping[str, Tensor]
 
 
+def as_given(batch: Batch, generator: torch.Generator) -> Batch:
+    """No augmentation."""
+    return batch
+
+
 @dataclass(frozen=True, slots=True)
 class TaskData:
     """The demonstrations of one task, or of several in pretraining.
@@ -42,10 +47,12 @@ class TaskData:
         windows: all of them.
         read: one pass over windows, in the generator's order (None: their own), as batches on the actor's device and
             without augmentation.
+        augment: a batch as the loop would hand it to ``Learner.loss``, with draws from a generator of the caller's.
     """
 
     windows: Windows
     read: Callable[[Source, np.random.Generator | None], Iterator[Batch]]
+    augment: Callable[[Batch, torch.Generator], Batch] = as_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,10 @@ class Learner(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, batch: Any, phase: Phase) -> Tensor:
-        """Scalar. The batch is augmented already; ``train()`` has been called, torch's random streams are seeded."""
+        """Scalar. The batch is augmented already; ``train()`` has been called, torch's random streams are seeded.
+
+        It may reach no parameter at all in a batch; those without gradient are not stepped.
+        """
 
     def after_backward(self, phase: Phase) -> None:
         """Edit gradients, before they are clipped; they are not scaled."""
