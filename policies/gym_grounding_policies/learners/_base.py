@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gym_grounding.errors import InvalidOption
 from gym_grounding_policies.data.batch import Batch
 from gym_grounding_policies.data.loader import Source
 from gym_grounding_policies.data.windows import Windows
@@ -32,11 +33,6 @@ from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.sites import Change
 
 Inputs = Mapping[str, Tensor]
-
-
-def as_given(batch: Batch, generator: torch.Generator) -> Batch:
-    """No augmentation."""
-    return batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +43,10 @@ class TaskData:
         windows: all of them.
         read: one pass over windows, in the generator's order (None: their own), as batches on the actor's device and
             without augmentation.
-        augment: a batch as the loop would hand it to ``Learner.loss``, with draws from a generator of the caller's.
     """
 
     windows: Windows
     read: Callable[[Source, np.random.Generator | None], Iterator[Batch]]
-    augment: Callable[[Batch, torch.Generator], Batch] = as_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +102,10 @@ class Sizes:
     kept: int
 
 
+def _unchanged(batch: Batch) -> Batch:
+    return batch
+
+
 class Learner(nn.Module, ABC):
     """A method. Its module's ``LEARNER`` is the class; a class of another package works the same way.
 
@@ -121,6 +119,8 @@ class Learner(nn.Module, ABC):
         Settings: frozen dataclass of plain values, with the published values as defaults.
         task_index_in_training, task_index_at_test: whether the learner uses the number of the scene's own task there.
         begun: number of tasks begun so far.
+        augment: changes the pictures of a batch as the loop does with those that it hands to ``loss``; for windows that
+            a learner reads itself and learns from beside them. The loop sets it; it draws from the loop's own stream.
     """
 
     name: ClassVar[str]
@@ -132,6 +132,7 @@ class Learner(nn.Module, ABC):
         super().__init__()
         self.actor, self.settings, self.generator = actor, settings, generator
         self.begun = 0
+        self.augment: Callable[[Batch], Batch] = _unchanged
 
     # Training, in the order in which the loop calls.
 
@@ -161,7 +162,7 @@ class Learner(nn.Module, ABC):
     def loss(self, batch: Any, phase: Phase) -> Tensor:
         """Scalar. The batch is augmented already; ``train()`` has been called, torch's random streams are seeded.
 
-        It may reach no parameter at all in a batch; those without gradient are not stepped.
+        A batch may reach nothing that is trained; what has no gradient is not stepped.
         """
 
     def after_backward(self, phase: Phase) -> None:
@@ -190,6 +191,19 @@ class Learner(nn.Module, ABC):
             InvalidOption: a task that was never learned.
         """
         return Route()
+
+    def check_tasks(self, tasks: Tensor | None) -> Tensor:
+        """The numbers of tasks that a route was asked for, (B,).
+
+        Raises:
+            InvalidOption: none are given, or one of a task that was never begun.
+        """
+        if tasks is None:
+            raise InvalidOption(f"{self.name} needs the number of the scene's own task at test; none was given")
+        unknown = [task for task in tasks.tolist() if not 0 <= task < self.begun]
+        if unknown:
+            raise InvalidOption(f"{self.name} has learned {self.begun} tasks; it was asked for task {unknown[0]}")
+        return tasks
 
     # What a checkpoint holds.
 
