@@ -106,7 +106,7 @@ class AdapterSet(nn.Module):
         for mine, theirs in zip(self.parameters(), other.parameters(), strict=True):
             mine.copy_(theirs)
             if noise:
-                mine += noise * torch.randn(mine.shape, generator=generator).to(mine)
+                mine.add_(noise * torch.randn(mine.shape, generator=generator).to(mine))
 
     def change(self) -> Change:
         """Of a network in which all samples have this set."""

@@ -21,7 +21,7 @@ def centres(points: Tensor, count: int, generator: torch.Generator) -> Tensor:
         generator: draws the starts; on the CPU.
     """
     x = points.detach().double().cpu()
-    distinct = torch.unique(x, dim=0)
+    distinct: Tensor = torch.unique(x, dim=0)
     if len(distinct) <= count:
         return distinct.to(points.device, torch.float32)
     mean = x.mean(0)
@@ -33,7 +33,7 @@ def centres(points: Tensor, count: int, generator: torch.Generator) -> Tensor:
 
 def _distances(x: Tensor, centre: Tensor) -> Tensor:
     """Squared, (n, c)."""
-    squares: Tensor = x.square().sum(1)[:, None] - 2 * x @ centre.T + centre.square().sum(1)
+    squares = x.square().sum(1)[:, None] - 2 * x @ centre.T + centre.square().sum(1)
     return squares.clamp(min=0)
 
 

@@ -61,7 +61,8 @@ class Ewc(Learner):
         nll = self.actor.nll(batch)
         if not len(self.importance):
             return nll
-        return nll + self.settings.penalty * self.distance()
+        loss: Tensor = nll + self.settings.penalty * self.distance()
+        return loss
 
     def distance(self) -> Tensor:
         """sum_i F_i (w_i - w*_i)^2, a scalar."""

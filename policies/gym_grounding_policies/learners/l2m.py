@@ -102,7 +102,8 @@ class L2m(Learner):
         self._count(slot)
         pull = self._similarity(query, slot).mean()
         with changed(self.actor, AdapterSet.each(self.pool, slot)):
-            return self.actor.nll(batch) - self.settings.pull * pull
+            loss: Tensor = self.actor.nll(batch) - self.settings.pull * pull
+        return loss
 
     @torch.no_grad()
     def route(self, observations: Inputs, words: Inputs, tasks: Tensor | None) -> Route:
