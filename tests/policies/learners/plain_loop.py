@@ -28,7 +28,7 @@ PROFILES = {
         film_hidden=8,
         history=STEPS,
     ),
-    "cpu": cpu(proprio=5, objects=6, sentence=6, width=16, chunk=2, executed=1, history=STEPS, dropout=0.1),
+    "cpu": cpu(proprio=5, objects=6, sentence=6, width=16, layers=1, chunk=2, executed=1, history=STEPS, dropout=0.1),
 }
 SMALL = {
     "packnet": {"retrain_epochs": 1},
@@ -156,11 +156,11 @@ class Loop:
     def steps(self, k, windows, place=None):
         """Trains on one task and yields (phase number, epoch, batches done) after each step; goes on from a place."""
         learner, data, goes_on = self.learner, self.data(windows), place is not None
-        number, epoch, done = place or (0, 0, 0)
+        begun, epoch, done = place or (0, 0, 0)
         if not goes_on:
             with seeded(self.layers):
                 learner.begin_task(k, data)
-        for number, phase in list(enumerate(learner.phases(k)))[number:]:
+        for number, phase in list(enumerate(learner.phases(k)))[begun:]:
             if not goes_on:
                 epoch = done = 0
                 with seeded(self.layers):
@@ -252,12 +252,9 @@ def act(learner, windows, tasks=None, steps=STEPS):
     learner.eval()
     batch = windows.whole
     observations = {name: one[:, :steps] for name, one in batch.observations.items()}
-    if learner.task_index_at_test:
-        tasks = batch.tasks if tasks is None else tasks
-    else:
-        tasks = None
+    asked = batch.tasks if tasks is None else tasks
     with torch.inference_mode():
-        route = learner.route(observations, batch.words, tasks)
+        route = learner.route(observations, batch.words, asked if learner.task_index_at_test else None)
         with changed(learner.actor, route.change):
             density = learner.actor(observations, batch.words)
     numbers = torch.cat([density.logits.flatten(1), density.means.flatten(1), density.scales.flatten(1)], 1)
