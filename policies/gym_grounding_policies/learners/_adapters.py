@@ -52,10 +52,12 @@ class Layout:
     Attributes:
         places: of low-rank additions.
         copied: layers that have full copies instead.
+        pooled: whether A starts with the smaller bound of the public code's pools; see ``Lora``.
     """
 
     places: tuple[Place, ...]
     copied: tuple[Site, ...] = ()
+    pooled: bool = False
 
 
 def check_choice(places: str) -> None:
@@ -64,7 +66,9 @@ def check_choice(places: str) -> None:
         raise InvalidOption(f"places is {places!r}; choose {', '.join(CHOICES)}")
 
 
-def layout(actor: Actor, places: str, sizes: Sizes, copied: bool = False, small: bool = False) -> Layout:
+def layout(
+    actor: Actor, places: str, sizes: Sizes, copied: bool = False, small: bool = False, pooled: bool = False
+) -> Layout:
     """The places of adapters in an actor.
 
     ``attention``: q and v of the upper half of each encoder's blocks, and of all blocks over time.
@@ -73,6 +77,7 @@ def layout(actor: Actor, places: str, sizes: Sizes, copied: bool = False, small:
         places: one of ``CHOICES``.
         copied: whether proprioception, FiLM and head have full copies, and no additions.
         small: whether they have additions also with ``attention``.
+        pooled: whether the public code keeps the method's adapters in a pool, which matters for ``attention``.
     """
     check_choice(places)
     if places == "profile":
@@ -82,7 +87,7 @@ def layout(actor: Actor, places: str, sizes: Sizes, copied: bool = False, small:
         found = _attention(actor, sizes) + (_whole(inner, sizes) if small and not copied else ())
     else:
         found = _whole([site for site in actor.sites.values() if not (copied and site.group in SMALL)], sizes)
-    return Layout(found, inner if copied else ())
+    return Layout(found, inner if copied else (), pooled and places == "attention")
 
 
 class AdapterSet(nn.Module):
@@ -90,14 +95,12 @@ class AdapterSet(nn.Module):
 
     Args:
         sites: of the actor.
-        generator, pooled: see ``Lora``.
+        generator: see ``Lora``.
     """
 
-    def __init__(
-        self, layout: Layout, sites: Mapping[str, Site], generator: torch.Generator, pooled: bool = False
-    ) -> None:
+    def __init__(self, layout: Layout, sites: Mapping[str, Site], generator: torch.Generator) -> None:
         super().__init__()
-        self.additions = Lora(layout.places, sites, generator, pooled)
+        self.additions = Lora(layout.places, sites, generator, layout.pooled)
         self.copies = Copies(layout.copied)
 
     @torch.no_grad()

@@ -185,7 +185,7 @@ class Dmpel(Learner):
     def __init__(self, actor: Actor, settings: Any, generator: torch.Generator) -> None:
         super().__init__(actor, settings, generator)
         sizes = _adapters.Sizes(settings.tower_rank, settings.rank, settings.alpha)
-        self._places = _adapters.layout(actor, settings.places, sizes, small=True).places
+        self._layout = _adapters.layout(actor, settings.places, sizes, small=True, pooled=True)
         self.experts, self.stores = nn.ModuleList(), nn.ModuleList()
         self.router: Router | None = None
         self.best: Router | None = None
@@ -195,7 +195,7 @@ class Dmpel(Learner):
     def begin_task(self, k: int, data: TaskData) -> None:
         """An expert whose A is orthogonal to all earlier ones', and a router built anew for one more."""
         super().begin_task(k, data)
-        new = Lora(self._places, self.actor.sites, self.generator, pooled=True)
+        new = self._expert(self.generator)
         if k:
             orthogonalise(new, [cast(Lora, one) for one in self.experts], self.generator)
         self.experts.append(new)
@@ -281,9 +281,7 @@ class Dmpel(Learner):
         """Experts, router and stores of the same sizes."""
         super().rebuild(structure)
         unused, device = torch.Generator(), self.fit.device
-        self.experts = nn.ModuleList(
-            Lora(self._places, self.actor.sites, unused, pooled=True) for _ in range(self.begun)
-        )
+        self.experts = nn.ModuleList(self._expert(unused) for _ in range(self.begun))
         self.router = self._built(unused) if self.begun else None
         self.best = self._built(unused) if structure["replaying"] else None
         said, size = self.actor.profile.said, query_size(self.actor.profile, proprio=True)
@@ -305,6 +303,9 @@ class Dmpel(Learner):
         acting = [*self.experts.parameters(), *self.router.parameters()]
         kept = sum(one.numel() for one in self.stores.buffers())
         return Sizes(plain.trained, plain.acting + sum(one.numel() for one in acting), kept)
+
+    def _expert(self, generator: torch.Generator) -> Lora:
+        return Lora(self._layout.places, self.actor.sites, generator, self._layout.pooled)
 
     def _built(self, generator: torch.Generator) -> Router:
         """A new router for as many experts as there are."""

@@ -68,7 +68,7 @@ class IsCil(Learner):
     def __init__(self, actor: Actor, settings: Any, generator: torch.Generator) -> None:
         super().__init__(actor, settings, generator)
         sizes = _adapters.Sizes(settings.rank, settings.rank, settings.alpha)
-        self._layout = _adapters.layout(actor, settings.places, sizes, copied=settings.copies)
+        self._layout = _adapters.layout(actor, settings.places, sizes, copied=settings.copies, pooled=True)
         self.slots = nn.ModuleList()
         self.prototypes = nn.Module()
         self.register_buffer("own", torch.zeros((), dtype=torch.int64, device=next(actor.parameters()).device))
@@ -77,7 +77,7 @@ class IsCil(Learner):
         """A slot, begun as a copy of the earlier slot that most windows of the task retrieve, and its prototype."""
         super().begin_task(k, data)
         queries = torch.cat([self._query(batch) for batch in data.read(data.windows, None)])
-        new = AdapterSet(self._layout, self.actor.sites, self.generator, pooled=True)
+        new = AdapterSet(self._layout, self.actor.sites, self.generator)
         if k:
             retrieved, _ = nearest(queries, self._bases())
             source = self.slots[int(torch.bincount(retrieved).argmax())]
@@ -124,9 +124,7 @@ class IsCil(Learner):
         """Slots and prototypes of the same sizes."""
         super().rebuild(structure)
         unused, device = torch.Generator(), self.own.device
-        self.slots = nn.ModuleList(
-            AdapterSet(self._layout, self.actor.sites, unused, pooled=True) for _ in range(self.begun)
-        )
+        self.slots = nn.ModuleList(AdapterSet(self._layout, self.actor.sites, unused) for _ in range(self.begun))
         self.prototypes = nn.Module()
         for k, shape in enumerate(structure["prototypes"]):
             self.prototypes.register_buffer(str(k), torch.zeros(*shape, device=device))

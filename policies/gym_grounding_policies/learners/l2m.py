@@ -75,9 +75,9 @@ class L2m(Learner):
     def __init__(self, actor: Actor, settings: Any, generator: torch.Generator) -> None:
         super().__init__(actor, settings, generator)
         sizes = _adapters.Sizes(settings.rank, settings.rank, settings.alpha)
-        layout = _adapters.layout(actor, settings.places, sizes)
+        layout = _adapters.layout(actor, settings.places, sizes, pooled=True)
         slots, like = settings.slots, next(actor.parameters())
-        self.pool = nn.ModuleList(AdapterSet(layout, actor.sites, generator, pooled=True) for _ in range(slots))
+        self.pool = nn.ModuleList(AdapterSet(layout, actor.sites, generator) for _ in range(slots))
         self.keys = nn.ParameterList(
             (2 * torch.rand(actor.profile.width, generator=generator) - 1).to(like) for _ in range(slots)
         )

@@ -246,6 +246,12 @@ def test_places_follow_the_profile_unless_a_setting_says_otherwise():
     assert places("cpu") == list(small.sites)
     assert set(places("cpu", "attention")) == {site for site in small.sites if site.endswith("qkv")}
     assert places("paper", "every") == list(paper.sites)
+    down = "temporal/blocks/0/attention/qkv"
+    for choice, part, wanted in (("attention", "q", 1 / 32**0.5), ("every", "all", 1 / 16**0.5)):
+        start = learner("iscil", places=choice)
+        start.begin_task(0, Loop(start).data(TASKS[0]))
+        largest = float(start.slots[0].additions.A[f"{down}:{part}"].detach().abs().max())
+        assert 0.7 * wanted < largest <= wanted  # rank 2: the published pools start smaller by its root
     with pytest.raises(InvalidOption, match="places is 'all'; choose profile, attention, every"):
         places("cpu", "all")
 
