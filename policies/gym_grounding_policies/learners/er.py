@@ -74,7 +74,8 @@ class Er(Learner):
 
     def loss(self, batch: Any, phase: Phase) -> Tensor:
         """The mean over the batch and as many replayed windows; the batch alone while nothing is remembered."""
-        memory = [part for part in self._memory[: self.begun - 1] if len(part)]
+        assert len(self._memory) == self.begun - 1, "the windows of earlier tasks were not recalled"
+        memory = [part for part in self._memory if len(part)]
         if not memory:
             return self.actor.nll(batch)
         joined = Joined(memory)

@@ -249,7 +249,8 @@ class Loop:
 
 def act(learner, windows, tasks=None, steps=STEPS):
     """(numbers of the density, what the route told) of windows, by the protocol of acting."""
-    learner.eval()
+    if learner.training:
+        learner.eval()
     batch = windows.whole
     observations = {name: one[:, :steps] for name, one in batch.observations.items()}
     asked = batch.tasks if tasks is None else tasks

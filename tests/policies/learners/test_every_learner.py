@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import pkgutil
 import sys
 import types
 
@@ -10,6 +11,7 @@ import pytest
 from gym_grounding.errors import InvalidOption
 
 torch = pytest.importorskip("torch")
+from gym_grounding_policies import learners  # noqa: E402
 from gym_grounding_policies.learners._base import LEARN, Learner  # noqa: E402  # needs torch
 from gym_grounding_policies.nets.actor import Actor  # noqa: E402
 from gym_grounding_policies.nets.profiles import PAPER  # noqa: E402
@@ -41,6 +43,11 @@ def outputs(one, windows=TASKS):
 def equal(one, other):
     """Whether two lists of outputs are equal to the last bit, with what was told."""
     return all(torch.equal(a[0], b[0]) and same(a[1], b[1]) for a, b in zip(one, other, strict=True))
+
+
+def test_all_methods_of_the_folder_are_tested_here():
+    found = {module.name for module in pkgutil.iter_modules(learners.__path__) if not module.name.startswith("_")}
+    assert found == set(NAMES)
 
 
 @each
@@ -174,11 +181,13 @@ def test_pictures_and_words_of_the_published_profile_work_in_every_method(name):
     assert bool(single.isfinite().all())
 
 
-@each
-def test_one_batch_may_mix_tasks(name):
-    one = Loop(learner(name)).tasks(TASKS[:2])
-    both = toy(0)
-    both.whole = TASKS[0].whole.joined(TASKS[1].whole).taken(torch.arange(0, 40, 3))
+@pytest.mark.parametrize(
+    ("name", "profile"), [*((name, "cpu") for name in NAMES), *((name, "paper") for name in ("packnet", "tail"))]
+)
+def test_one_batch_may_mix_tasks(name, profile):
+    windows = [toy(k, profile=profile) for k in range(2)]
+    one, both = Loop(learner(name, profile)).tasks(windows), toy(0, profile=profile)
+    both.whole = windows[0].whole.joined(windows[1].whole).taken(torch.tensor([0, 25, 3, 39, 38]))
     apart = torch.cat([act(one, both.subset([row]))[0] for row in range(len(both))])
     torch.testing.assert_close(act(one, both)[0], apart, atol=1e-4, rtol=1e-4)
 

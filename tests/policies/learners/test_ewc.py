@@ -205,11 +205,14 @@ def test_the_pass_is_in_training_mode_with_augmentation_and_repeats_with_the_see
     one.augment = lambda batch: augmented.append(len(batch)) or batch
     data = Loop(one).data(TASKS[0])
     one.actor.eval()
+    one.actor.head.requires_grad_(False)
+    free = [parameter.requires_grad for parameter in one.parameters()]
     state = one.generator.get_state()
     first = one._squared_gradients(data)
     assert modes == [True] * 3
     assert sum(augmented) == len(TASKS[0])
     assert not one.actor.training
+    assert [parameter.requires_grad for parameter in one.parameters()] == free
     assert not same(first, one._squared_gradients(data))
     one.generator.set_state(state)
     assert same(first, one._squared_gradients(data))

@@ -203,6 +203,37 @@ def test_a_random_memory_is_uniform():
     assert float((often - 0.2).abs().max()) < 0.1
 
 
+def test_each_pass_of_each_task_and_seed_has_an_order_of_its_own():
+    stream = er._Stream(3, 0)
+    passes = [stream.draw(8, 8).tolist() for _ in range(3)]
+    assert all(sorted(one) == list(range(8)) for one in passes)
+    assert passes[0] != passes[1] != passes[2]
+    whole = er._Stream(3, 0).draw(24, 8).tolist()
+    assert whole == [number for one in passes for number in one]
+    seeds = []
+    for seed in range(2):
+        loop = Loop(learner("er", seed=seed))
+        for k in range(2):
+            loop.tasks([TASKS[k]], k)
+            seeds.append(loop.learner._stream.seed)
+    assert len(set(seeds)) == 4
+
+
+def test_replayed_windows_are_augmented_and_new_ones_not_once_more():
+    one, augmented = learner("er"), []
+    one.augment = lambda batch: augmented.append(batch.tasks.clone()) or batch
+    Loop(one).tasks(TASKS[:2])
+    assert torch.cat(augmented).tolist() == [0] * 80
+
+
+def test_a_learner_that_was_not_given_its_memory_back_does_not_train():
+    loop = Loop(learner("er"))
+    loop.tasks(TASKS[:1])
+    again = loop.restored(loop.saved(), [])
+    with pytest.raises(AssertionError, match="were not recalled"):
+        again.tasks([TASKS[1]], 1)
+
+
 def test_with_a_full_memory_the_mean_gradient_is_that_of_joint_training():
     both = [TASKS[0], TASKS[2]]
     one = Loop(learner("er", share=1.0), epochs=1).tasks(both[:1])
