@@ -84,7 +84,7 @@ def layout(
         places = "attention" if actor.profile.name == PAPER.name else "every"
     inner = tuple(site for site in actor.sites.values() if site.group in SMALL)
     if places == "attention":
-        found = _attention(actor, sizes) + (_whole(inner, sizes) if small and not copied else ())
+        found = _attention(actor, sizes) + (_whole(inner, sizes) if small else ())
     else:
         found = _whole([site for site in actor.sites.values() if not (copied and site.group in SMALL)], sizes)
     return Layout(found, inner if copied else (), pooled and places == "attention")
