@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gym_grounding.errors import InvalidOption
 from gym_grounding_policies.data.batch import Batch
 from gym_grounding_policies.data.loader import Source
 from gym_grounding_policies.data.windows import Windows
@@ -159,7 +160,10 @@ class Learner(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, batch: Any, phase: Phase) -> Tensor:
-        """Scalar. The batch is augmented already; ``train()`` has been called, torch's random streams are seeded."""
+        """Scalar. The batch is augmented already; ``train()`` has been called, torch's random streams are seeded.
+
+        A batch may reach nothing that is trained; what has no gradient is not stepped.
+        """
 
     def after_backward(self, phase: Phase) -> None:
         """Edit gradients, before they are clipped; they are not scaled."""
@@ -187,6 +191,19 @@ class Learner(nn.Module, ABC):
             InvalidOption: a task that was never learned.
         """
         return Route()
+
+    def check_tasks(self, tasks: Tensor | None) -> Tensor:
+        """The numbers of tasks that a route was asked for, (B,).
+
+        Raises:
+            InvalidOption: none are given, or one of a task that was never begun.
+        """
+        if tasks is None:
+            raise InvalidOption(f"{self.name} needs the number of the scene's own task at test; none was given")
+        unknown = [task for task in tasks.tolist() if not 0 <= task < self.begun]
+        if unknown:
+            raise InvalidOption(f"{self.name} has learned {self.begun} tasks; it was asked for task {unknown[0]}")
+        return tasks
 
     # What a checkpoint holds.
 

@@ -22,5 +22,9 @@ def seeded(generator: torch.Generator, device: torch.device | str = "cpu") -> It
     seed = int(torch.randint(2**62, (), generator=generator))
     device = torch.device(device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else [], device_type="cuda"):
-        torch.manual_seed(seed)
+        if device.type == "cuda":
+            torch.manual_seed(seed)
+        else:
+            # The same draws, without the note of the stack that torch.manual_seed takes for CUDA each time.
+            torch.default_generator.manual_seed(seed)
         yield

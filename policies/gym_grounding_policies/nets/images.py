@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gym_grounding_policies.nets.profiles import Pictures
+from gym_grounding_policies.nets.sites import PatchSite
 from gym_grounding_policies.nets.transformer import Block
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -21,7 +22,7 @@ class ImageEncoder(nn.Module):
         super().__init__()
         self.resized, self.cropped = settings.resized, settings.cropped
         side = settings.cropped // settings.patch
-        self.patches = nn.Conv2d(3, width, settings.patch, settings.patch, bias=False)
+        self.patches = PatchSite(3, width, settings.patch, "image")
         self.class_token = nn.Parameter(torch.empty(width))
         self.positions = nn.Parameter(torch.empty(side * side + 1, width))
         self.norm_before = nn.LayerNorm(width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -70,18 +70,43 @@ class Site(nn.Linear):
         return y if self.change is None else self.change(self, x, y)
 
 
+class PatchSite(nn.Conv2d):
+    """A convolution that a change may alter. It has no parts: adapters of linear layers pass it by, masks do not.
+
+    Attributes:
+        name, group, change: see ``Site``.
+    """
+
+    def __init__(self, inputs: int, outputs: int, side: int, group: str) -> None:
+        """Square patches side by side, without bias."""
+        super().__init__(inputs, outputs, side, side, bias=False)
+        assert group in GROUPS, group
+        self.name, self.group = "", group
+        self.change: Change | None = None
+
+    def use(self, change: Change | None) -> None:
+        """See ``Site.use``."""
+        object.__setattr__(self, "change", change)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pictures (N, d_in, h, w) to patches (N, d_out, h', w'), changed if there is a change."""
+        y: Tensor = super().forward(x)
+        # Changes look a site up by its name, and this one's is not among the linear layers'.
+        return y if self.change is None else self.change(cast(Any, self), x, y)
+
+
 def name_sites(net: nn.Module) -> dict[str, Site]:
-    """All sites of a network by name, named after their paths in it."""
-    found = {name: module for name, module in net.named_modules() if isinstance(module, Site)}
-    for name, site in found.items():
-        site.name = name
-    return found
+    """All linear sites of a network by name; every site is named after its path in it."""
+    for name, module in net.named_modules():
+        if isinstance(module, Site | PatchSite):
+            module.name = name
+    return {module.name: module for module in net.modules() if isinstance(module, Site)}
 
 
 @contextmanager
 def changed(net: nn.Module, change: Change | None) -> Iterator[None]:
     """Applies a change (None: none) at all sites of ``net``; what was there before comes back, also after an error."""
-    before = [(site, site.change) for site in net.modules() if isinstance(site, Site)]
+    before = [(site, site.change) for site in net.modules() if isinstance(site, Site | PatchSite)]
     try:
         for site, _ in before:
             site.use(change)
