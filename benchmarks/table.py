@@ -28,11 +28,12 @@ from typing import Any
 import limits
 import numpy as np
 import steps
+import vectors
 
 from gym_grounding.adapters.libero import ADAPTER, install
 
 FOLDER = Path(__file__).parent
-LOOPS = FOLDER / "loops.py"
+ROLLOUTS = FOLDER / "rollouts.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +122,14 @@ def picture_rows(repeats: int) -> Iterator[Row]:
 
 def vector_row(count: int, repeats: int) -> Row:
     """Two environments side by side."""
-    sides: dict[str, list[float]] = {"vector": [], "threads": []}
-    for repeat in range(repeats):
-        for side in sorted(sides, reverse=bool(repeat % 2)):
-            sides[side].append(1000 * float(called([str(LOOPS), side, "--steps", str(count)])[0]))
-    libero, ours = (statistics.median(sides[side]) for side in ("vector", "threads"))
-    ratio = statistics.median(a / b for a, b in zip(sides["vector"], sides["threads"], strict=True))
-    return Row("step of two in threads / LIBERO's two processes", libero, ours, ratio, 3.5, 4.5)
+    with tempfile.TemporaryDirectory() as place:
+        found = Path(place) / "times.json"
+        called([str(FOLDER / "vectors.py"), "--steps", str(count), "--repeats", str(repeats), "--json", str(found)])
+        times = json.loads(found.read_text())
+    libero, ours = times[vectors.LIBERO], times[vectors.OURS[-1]]
+    ratio = statistics.median(a / b for a, b in zip(libero, ours, strict=True))
+    what = "step of two in threads / LIBERO's two processes"
+    return Row(what, statistics.median(libero), statistics.median(ours), ratio, 3.5, 4.5)
 
 
 def stage_row(quick: bool) -> Row:
@@ -143,7 +145,7 @@ def stage_row(quick: bool) -> Row:
     found = re.search(r"(\d+) of (\d+) episodes recorded, 0 ended", told)
     if found is None or found[1] != found[2]:
         raise SystemExit(f"the evaluation is incomplete: {told}")
-    _, libero, _ = called([str(LOOPS), "rollouts", "--episodes", found[1], "--steps", str(horizon)])
+    _, libero, _ = called([str(ROLLOUTS), "--episodes", found[1], "--steps", str(horizon)])
     what = f"full stage ({found[1]} episodes of {horizon} steps, records and report)"
     return Row(what, libero, ours, libero / ours, 3.0, 4.0, "s")
 
@@ -213,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "state": lambda: state_rows(repeats),
         "bare": lambda: iter([bare_row(count)]),
         "pictures": lambda: picture_rows(repeats),
-        "vector": lambda: iter([vector_row(count, 1 if given.quick else 3)]),
+        "vector": lambda: iter([vector_row(20 if given.quick else 60, 2 if given.quick else 7)]),
         "stage": lambda: iter([stage_row(given.quick)]),
         "first": first_rows,
     }

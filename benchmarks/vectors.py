@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import multiprocessing
 import os
 import statistics
@@ -141,8 +142,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="blocks per side")
     parser.add_argument("--steps", type=int, default=60, help="control steps per block")
+    parser.add_argument("--json", type=Path, help="also write the times to this file")
     options = parser.parse_args(arguments)
     times, equal = measure(options.repeats, options.steps)
+    if options.json:
+        options.json.write_text(json.dumps(times, indent=2) + "\n")
     print(f"{'CPU time per step of one environment':<38}{'[ms]':>8}{'LIBERO /':>10}{'range':>16}")
     for name, row in times.items():
         ratios = [theirs / ours for theirs, ours in zip(times[LIBERO], row, strict=True)]
