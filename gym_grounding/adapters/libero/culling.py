@@ -47,6 +47,7 @@ class Look(NamedTuple):
         turn: with ``shift``, from a place to pixels along x and y, each times the depth, and the depth; shape (3, 3).
         shift: shape (3,).
         window: the part.
+        size: side of the picture [pixels].
         pixels: what a length takes along an edge of the picture, times its depth and divided by it [pixels].
         side: 1, or -1 where all is mirrored.
     """
@@ -54,6 +55,7 @@ class Look(NamedTuple):
     turn: Floats
     shift: Floats
     window: Window
+    size: int
     pixels: float
     side: int
 
@@ -177,7 +179,7 @@ class _Sight(NamedTuple):
         half = self.size / 2
         along = np.array([[half / self.slope, 0, -half], [0, half / self.slope, -half], [0, 0, -1]])
         turn = along @ self.axes.T
-        return Look(turn, -turn @ self.eye, window, half / self.slope, 1)
+        return Look(turn, -turn @ self.eye, window, self.size, half / self.slope, 1)
 
     def window(self, points: Floats) -> Window | None:
         """The pixels that the hull of points, shape (n, 3), can touch; None where there are none."""

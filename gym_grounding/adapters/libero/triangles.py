@@ -23,8 +23,6 @@ _KINDS = [mjtGeom.mjGEOM_MESH, getattr(mjtGeom, "mjGEOM_SDF", mjtGeom.mjGEOM_MES
 """Geoms that are drawn as their mesh."""
 _ROUNDING = 2e-6
 """How far GL's single precision may move a vertex in space [m]."""
-_SNAPS = 2
-"""How far it may move it in a picture, in steps of GL's grid."""
 
 
 class Triangles:
@@ -69,11 +67,13 @@ class Triangles:
         meshes = model.geom_dataid[geoms]
         spans = np.stack([model.mesh_vertadr, model.mesh_vertnum, model.mesh_faceadr, self._counts], axis=1)
         turns, middles = data.geom_xmat[geoms].reshape(-1, 3, 3), data.geom_xpos[geoms]
-        near = model.vis.map.znear * model.stat.extent / 2
+        near, far = model.vis.map.znear * model.stat.extent, model.vis.map.zfar * model.stat.extent
         self._kept[:] = False
         for look in looks:
             places = np.concatenate([look.turn @ turns, (middles @ look.turn.T + look.shift)[..., None]], axis=2)
-            limits = np.array([near, _SNAPS * self._grid.step, _ROUNDING * look.pixels, look.side])
+            # What is mirrored is also cut by the mirror's plane.
+            size = look.size if look.side == 1 else 0
+            limits = np.array([near, far, size, self._grid.step, _ROUNDING * look.pixels, look.side])
             window = np.array(look.window, float)
             self._covering.mark(
                 model.mesh_vert, self._corners, spans[meshes], places, window, self._grid.samples, limits, self._kept

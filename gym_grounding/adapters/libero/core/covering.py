@@ -45,6 +45,10 @@ def mark(
     Where a vertex is drawn may differ from where it is computed here by a margin, in each coordinate. A triangle is
     left unmarked where no move of its vertices within the margin turns it to the camera and covers a sample.
 
+    All of a mesh is marked where the margin decides which way a triangle turns that may cover a sample, and an edge of
+    the picture cuts the mesh. Mesa then decides it in one of two ways, by whether it clipped something shortly before
+    in the mesh, so nothing may be left out before.
+
     Args:
         vertices: of all meshes, shape (n, 3) [m].
         faces: of all meshes, numbers of vertices within the mesh, shape (m, 3), unsigned.
@@ -53,11 +57,12 @@ def mark(
             depth; shape (k, 3, 4).
         window: left, right, bottom, top [pixels].
         samples: their places in a pixel, shape (s, 2).
-        limits: least depth at which a place is computed [m]; the margin far away [pixels] and what it grows by with the
-            inverse depth [pixels m]; and 1, or -1 where triangles that turn clockwise are seen from the front.
+        limits: least and largest depth that are drawn [m]; side of the picture [pixels], or 0 where more than its edges
+            cuts meshes; the margin far away [pixels] and what it grows by with the inverse depth [pixels m]; and 1, or
+            -1 where triangles that turn clockwise are seen from the front.
         kept: per face, is set.
     """
-    near, snap, rounding, turn = limits
+    near, far, size, snap, rounding, turn = limits
     left, right, bottom, top = window
     most = 0
     for geom in range(len(spans)):
@@ -65,8 +70,9 @@ def mark(
     seen = np.empty((most, 3))
     for geom in range(len(spans)):
         first, count = spans[geom, 0], spans[geom, 1]
-        _project(vertices[first : first + count], places[geom], near, seen)
-        for face in range(spans[geom, 2], spans[geom, 2] + spans[geom, 3]):
+        inside = _project(vertices[first : first + count], places[geom], near, far, size, seen)
+        begin, end = spans[geom, 2], spans[geom, 2] + spans[geom, 3]
+        for face in range(begin, end):
             if kept[face]:
                 continue
             a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
@@ -84,7 +90,8 @@ def mark(
                 continue
             area = turn * ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
             wide = (high - low) + (over - under)
-            if area < -4 * margin * wide:
+            doubt = 4 * margin * wide
+            if area < -doubt:
                 continue
             # Beyond this GL itself clips first; so large a triangle covers samples.
             if wide > 4096:
@@ -92,21 +99,27 @@ def mark(
                 continue
             low, high = max(low, left), min(high, right)
             under, over = max(under, bottom), min(over, top)
-            kept[face] = _covers(
-                ax, ay, bx, by, cx, cy, turn if area > 0 else 0.0, margin, low, high, under, over, samples
-            )
+            way = turn * np.sign(area)
+            kept[face] = _covers(ax, ay, bx, by, cx, cy, way, margin, low, high, under, over, samples)
+            if kept[face] and area < 1e-3 * doubt and not inside:
+                kept[begin:end] = True
+                break
 
 
 @_compiled
-def _project(vertices: Singles, place: Floats, near: float, seen: Floats) -> None:
-    """Pixels along x and y and the inverse depth, which is 0 for what is too close or behind."""
+def _project(vertices: Singles, place: Floats, near: float, far: float, size: float, seen: Floats) -> bool:
+    """Set the pixels along x and y and the inverse depth, 0 for what is too close or behind; whether all are inside."""
+    inside = True
     for number in range(len(vertices)):
         x, y, z = float(vertices[number, 0]), float(vertices[number, 1]), float(vertices[number, 2])
         depth = place[2, 0] * x + place[2, 1] * y + place[2, 2] * z + place[2, 3]
-        inverse = 1 / depth if depth > near else 0.0
-        seen[number, 0] = (place[0, 0] * x + place[0, 1] * y + place[0, 2] * z + place[0, 3]) * inverse
-        seen[number, 1] = (place[1, 0] * x + place[1, 1] * y + place[1, 2] * z + place[1, 3]) * inverse
-        seen[number, 2] = inverse
+        inverse = 1 / depth if depth > near / 2 else 0.0
+        right = (place[0, 0] * x + place[0, 1] * y + place[0, 2] * z + place[0, 3]) * inverse
+        up = (place[1, 0] * x + place[1, 1] * y + place[1, 2] * z + place[1, 3]) * inverse
+        seen[number, 0], seen[number, 1], seen[number, 2] = right, up, inverse
+        # A hundredth of a pixel and of the depths, against rounding in GL.
+        inside &= 0.01 < right < size - 0.01 and 0.01 < up < size - 0.01 and 1.01 * near < depth < 0.99 * far
+    return inside
 
 
 @_compiled
