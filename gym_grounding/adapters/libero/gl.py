@@ -66,6 +66,23 @@ def grid(count: int) -> Grid | None:
     return Grid(samples.astype(float), 0.5**bits) if told else None
 
 
+def new_lists(count: int, old: int) -> int:
+    """The first of a new range of GL's lists in the current context, 0 if there is none.
+
+    Args:
+        count: of the lists.
+        old: first of as many that are no longer needed, or 0.
+    """
+    from OpenGL import GL
+
+    try:
+        if old:
+            GL.glDeleteLists(old, count)
+        return int(GL.glGenLists(count))
+    except Exception:
+        return 0
+
+
 def refuse_fork() -> None:
     """Remembers the first process that draws.
 

@@ -114,7 +114,7 @@ class Painter:
         self._data = mujoco.MjData(self._model)
         return_freed_memory()
         self._culling = Culling(self._model)
-        self._triangles = triangles.drawn(self._model) if self._culling.exact else None
+        self._triangles = triangles.of(self._model) if self._culling.exact else None
         self._scene = mujoco.MjvScene(self._model, maxgeom=GEOMS)
         self._camera, self._force, self._option = mujoco.MjvCamera(), mujoco.MjvPerturb(), mujoco.MjvOption()
         self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
@@ -180,7 +180,7 @@ class Painter:
                 model, data, self._option, self._force, self._camera, mujoco.mjtCatBit.mjCAT_ALL, scene
             )
             if self._triangles is not None:
-                self._triangles.draw(data, drawing.shown, drawing.looks, self._context)
+                self._triangles.draw(data, drawing.shown, drawing.looks, scene, self._context)
             mujoco.mjr_render(whole, scene, self._context)
             for left, right, bottom, top in drawing.windows:
                 part = np.empty((top - bottom, right - left, 3), np.uint8)
@@ -198,10 +198,11 @@ class Painter:
                 return
             settings.offwidth, settings.offheight = max(size, settings.offwidth), max(size, settings.offheight)
             context.free()
+        if self._triangles is not None:
+            self._triangles.restore()
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_150)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        grid = gl.grid(self._context.offSamples)
-        if self._triangles is not None and not self._triangles.sampled(grid, self._context):
+        if self._triangles is not None and not self._triangles.attach(self._context):
             self._triangles = None
 
 

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gym_grounding.adapters.libero import gl
 from gym_grounding.adapters.libero.core.stepper import jitted
 from gym_grounding.adapters.libero.culling import Look
-from gym_grounding.adapters.libero.gl import Grid
 from gym_grounding.adapters.libero.robosuite_names import mjtGeom, mujoco
 
-_KINDS = [mjtGeom.mjGEOM_MESH, getattr(mjtGeom, "mjGEOM_SDF", mjtGeom.mjGEOM_MESH)]
-"""Geoms that are drawn as their mesh."""
 _ROUNDING = 2e-6
 """How far GL's single precision may move a vertex in space [m]."""
 
@@ -28,8 +26,11 @@ _ROUNDING = 2e-6
 class Triangles:
     """The meshes of a model, of which only some triangles are drawn.
 
+    MuJoCo draws a mesh by calling the GL list of a number. A second range of lists holds what is left of the meshes,
+    and the geoms of a scene are sent there.
+
     Args:
-        model: the full ``mujoco.MjModel``; its meshes hold no triangles now, nor will a context that is made of it.
+        model: the full ``mujoco.MjModel``; its faces are changed by drawing, see ``restore``.
         covering: the compiled search.
     """
 
@@ -39,33 +40,38 @@ class Triangles:
         self._corners = self._original[0].astype(np.uint32)
         self._counts = model.mesh_facenum.copy()
         self._kept = np.zeros(len(self._corners), np.bool_)
-        self._meshes = np.isin(model.geom_type, _KINDS) & (model.geom_dataid >= 0)
-        self._grid: Grid | None = None
-        model.mesh_facenum[:] = 0
+        self._grid: gl.Grid | None = None
+        self._lists = self._shift = 0
         # Convex hulls would be handed over with each mesh, and are not shown.
         model.mesh_graphadr[:] = -1
 
-    def sampled(self, grid: Grid | None, context: Any) -> bool:
-        """Take the grid of a new context; without one the context gets all triangles, and False is returned."""
-        self._grid = grid
-        if grid is None:
-            self._kept[:] = True
-            self._upload(np.arange(self._model.nmesh), context)
-        return grid is not None
+    def restore(self) -> None:
+        """Make the model's meshes whole again, as a context that is made of it needs them."""
+        self._model.mesh_facenum[:] = self._counts
+        for own, original in zip(_faces(self._model), self._original, strict=True):
+            own[:] = original
 
-    def draw(self, data: Any, shown: NDArray[np.bool_], looks: Sequence[Look], context: Any) -> None:
-        """Let a context draw the meshes of some geoms as far as some looks need it.
+    def attach(self, context: Any) -> bool:
+        """Take a new context, which is current; False where GL does not tell what is needed: draw whole meshes then."""
+        self._grid = gl.grid(context.offSamples)
+        self._lists = gl.new_lists(2 * self._model.nmesh, self._lists)
+        return self._grid is not None and self._lists > context.baseMesh
+
+    def draw(self, data: Any, shown: NDArray[np.bool_], looks: Sequence[Look], scene: Any, context: Any) -> None:
+        """Let a scene draw its meshes as far as some looks need them.
 
         Args:
             data: ``MjData`` with fresh poses.
-            shown: the geoms, shape (ngeom,).
+            shown: the geoms in the scene, shape (ngeom,).
             looks: of one drawing.
-            context: ``MjrContext`` of the model, whose GL context is current.
+            scene: ``MjvScene`` of them, just made; is changed.
+            context: ``MjrContext`` as attached.
         """
         assert self._grid is not None
-        model, geoms = self._model, np.flatnonzero(shown & self._meshes)
+        model = self._model
+        geoms = np.flatnonzero(shown & (model.geom_type == mjtGeom.mjGEOM_MESH) & (model.geom_dataid >= 0))
         meshes = model.geom_dataid[geoms]
-        spans = np.stack([model.mesh_vertadr, model.mesh_vertnum, model.mesh_faceadr, self._counts], axis=1)
+        spans = np.stack([model.mesh_vertadr, model.mesh_vertnum, model.mesh_faceadr, self._counts], axis=1)[meshes]
         turns, middles = data.geom_xmat[geoms].reshape(-1, 3, 3), data.geom_xpos[geoms]
         near, far = model.vis.map.znear * model.stat.extent, model.vis.map.zfar * model.stat.extent
         self._kept[:] = False
@@ -76,19 +82,33 @@ class Triangles:
             limits = np.array([near, far, size, self._grid.step, _ROUNDING * look.pixels, look.side])
             window = np.array(look.window, float)
             self._covering.mark(
-                model.mesh_vert, self._corners, spans[meshes], places, window, self._grid.samples, limits, self._kept
+                model.mesh_vert, self._corners, spans, places, window, self._grid.samples, limits, self._kept
             )
-        self._upload(np.unique(meshes), context)
+        self._send(scene, self._uploaded(np.unique(meshes), context))
 
-    def _upload(self, used: NDArray[np.integer[Any]], context: Any) -> None:
-        model = self._model
-        parts = np.stack([used, model.mesh_faceadr[used], self._counts[used]], axis=1)
+    def _uploaded(self, meshes: NDArray[np.int32], context: Any) -> set[int]:
+        """Hand over what is marked; the meshes that are not whole."""
+        model, whole = self._model, context.baseMesh
+        parts = np.stack([meshes, model.mesh_faceadr[meshes], self._counts[meshes]], axis=1)
         self._covering.pack(parts, self._kept, self._original, _faces(model), model.mesh_facenum)
-        for mesh in used:
-            mujoco.mjr_uploadMesh(model, context, int(mesh))
+        thinned: list[int] = meshes[model.mesh_facenum[meshes] < self._counts[meshes]].tolist()
+        context.baseMesh = self._lists
+        for mesh in thinned:
+            mujoco.mjr_uploadMesh(model, context, mesh)
+        context.baseMesh = whole
+        self._shift = self._lists - whole
+        return set(thinned)
+
+    def _send(self, scene: Any, thinned: set[int]) -> None:
+        geoms = scene.geoms
+        for number in range(scene.ngeom):
+            geom = geoms[number]
+            # A scene counts two lists per mesh: its own and its hull's.
+            if geom.type == mjtGeom.mjGEOM_MESH and geom.dataid // 2 in thinned:
+                geom.dataid += self._shift
 
 
-def drawn(model: Any) -> Triangles | None:
+def of(model: Any) -> Triangles | None:
     """The triangles of a model; None where numba does not compile."""
     if not jitted():
         return None

@@ -62,53 +62,55 @@ def mark(
             -1 where triangles that turn clockwise are seen from the front.
         kept: per face, is set.
     """
-    near, far, size, snap, rounding, turn = limits
-    left, right, bottom, top = window
     most = 0
     for geom in range(len(spans)):
         most = max(most, spans[geom, 1])
     seen = np.empty((most, 3))
     for geom in range(len(spans)):
         first, count = spans[geom, 0], spans[geom, 1]
-        inside = _project(vertices[first : first + count], places[geom], near, far, size, seen)
+        inside = _project(vertices[first : first + count], places[geom], limits, seen)
         begin, end = spans[geom, 2], spans[geom, 2] + spans[geom, 3]
-        for face in range(begin, end):
-            if kept[face]:
-                continue
-            a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-            close = max(seen[a, 2], seen[b, 2], seen[c, 2])
-            if close == 0:
-                continue
-            if min(seen[a, 2], seen[b, 2], seen[c, 2]) == 0:
-                kept[face] = True
-                continue
-            ax, ay, bx, by, cx, cy = seen[a, 0], seen[a, 1], seen[b, 0], seen[b, 1], seen[c, 0], seen[c, 1]
-            margin = snap + rounding * close
-            low, high = min(ax, bx, cx) - margin, max(ax, bx, cx) + margin
-            under, over = min(ay, by, cy) - margin, max(ay, by, cy) + margin
-            if high < left or low > right or over < bottom or under > top:
-                continue
-            area = turn * ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
-            wide = (high - low) + (over - under)
-            doubt = 4 * margin * wide
-            if area < -doubt:
-                continue
-            # Beyond this GL itself clips first; so large a triangle covers samples.
-            if wide > 4096:
-                kept[face] = True
-                continue
-            low, high = max(low, left), min(high, right)
-            under, over = max(under, bottom), min(over, top)
-            way = turn * np.sign(area)
-            kept[face] = _covers(ax, ay, bx, by, cx, cy, way, margin, low, high, under, over, samples)
-            if kept[face] and area < 1e-3 * doubt and not inside:
-                kept[begin:end] = True
-                break
+        if _mark_mesh(faces[begin:end], seen, window, samples, limits, kept[begin:end]) and not inside:
+            kept[begin:end] = True
 
 
 @_compiled
-def _project(vertices: Singles, place: Floats, near: float, far: float, size: float, seen: Floats) -> bool:
+def _mark_mesh(faces: Numbers, seen: Floats, window: Floats, samples: Floats, limits: Floats, kept: Flags) -> bool:
+    """Mark the triangles of one mesh; whether the margin decides which way a marked one turns."""
+    _, _, _, snap, rounding, turn = limits
+    left, right, bottom, top = window
+    doubtful = False
+    for face in range(len(faces)):
+        a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
+        close, least = max(seen[a, 2], seen[b, 2], seen[c, 2]), min(seen[a, 2], seen[b, 2], seen[c, 2])
+        if least == 0:
+            kept[face] |= close > 0
+            continue
+        ax, ay, bx, by, cx, cy = seen[a, 0], seen[a, 1], seen[b, 0], seen[b, 1], seen[c, 0], seen[c, 1]
+        margin = snap + rounding * close
+        low, high = min(ax, bx, cx) - margin, max(ax, bx, cx) + margin
+        under, over = min(ay, by, cy) - margin, max(ay, by, cy) + margin
+        if high < left or low > right or over < bottom or under > top:
+            continue
+        area = turn * ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
+        wide = (high - low) + (over - under)
+        doubt = 4 * margin * wide
+        if area < -doubt:
+            continue
+        # What is this large, GL itself clips and rounds otherwise; it covers samples.
+        way = turn * np.sign(area) if wide < 4096 else 0.0
+        low, high = max(low, left), min(high, right)
+        under, over = max(under, bottom), min(over, top)
+        if _covers(ax, ay, bx, by, cx, cy, way, margin, low, high, under, over, samples):
+            kept[face] = True
+            doubtful |= area < 1e-3 * doubt
+    return doubtful
+
+
+@_compiled
+def _project(vertices: Singles, place: Floats, limits: Floats, seen: Floats) -> bool:
     """Set the pixels along x and y and the inverse depth, 0 for what is too close or behind; whether all are inside."""
+    near, far, size, _, _, _ = limits
     inside = True
     for number in range(len(vertices)):
         x, y, z = float(vertices[number, 0]), float(vertices[number, 1]), float(vertices[number, 2])
@@ -166,7 +168,9 @@ def _covers(
 
 
 @_compiled
-def pack(parts: Numbers, kept: Flags, original: tuple[Numbers, ...], packed: tuple[Numbers, ...], counts: Numbers) -> None:
+def pack(
+    parts: Numbers, kept: Flags, original: tuple[Numbers, ...], packed: tuple[Numbers, ...], counts: Numbers
+) -> None:
     """Move the marked triangles of some meshes to the front of their place, in their order.
 
     Args:
