@@ -363,3 +363,17 @@ def test_drawing_after_a_fork_is_refused_instead_of_hanging(monkeypatch):
         for read in (scene.render, lambda: np.asarray(seen["agentview_image"])):
             with pytest.raises(SimulatorError, match="'spawn'"):
                 read()
+
+
+@pytest.mark.parametrize(("beyond", "marked"), [(20.0, [True, False]), (-3.0, [True, True])])
+def test_a_mesh_that_is_cut_stays_whole_where_rounding_decides_which_way_a_triangle_turns(beyond, marked):
+    from gym_grounding.adapters.libero.core import covering
+
+    # The first is a line through a sample, the second covers none.
+    vertices = np.array([[5, 5.5, 0], [6, 5.5, 0], [7, 5.5, 0], [beyond, 9.6, 0], [9, 9.7, 0], [9, 9.6, 0]], np.float32)
+    faces = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    place = np.array([[[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]])
+    kept, limits = np.zeros(2, np.bool_), np.array([0.1, 10.0, 32.0, 1 / 256, 0.0, 1.0])
+    window, samples = np.array([0.0, 32, 0, 32]), np.full((1, 2), 0.5)
+    covering.mark(vertices, faces, np.array([[0, 6, 0, 2]]), place, window, samples, limits, kept)
+    assert kept.tolist() == marked
