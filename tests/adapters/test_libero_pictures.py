@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gym_grounding import manifest
-from gym_grounding.adapters.libero import ADAPTER, facts
+from gym_grounding.adapters.libero import ADAPTER, facts, gl
 from gym_grounding.errors import SimulatorError
 from gym_grounding.types import Entity, SceneFacts, SceneSettings, Slots, Task
 
@@ -290,6 +290,19 @@ def test_drawing_leaves_the_threads_own_context_current():
         scene.step(np.zeros(7))
         assert egl.eglGetCurrentContext().address == theirs._context.address
         theirs.free()
+
+
+def test_another_renderer_is_given_whole_meshes(monkeypatch):
+    with opened() as scene:
+        seen = scene.reset(STOVE, 2)
+        (painter,) = scene._simulator._easel._painters.values()
+        assert painter._triangles is not None
+    monkeypatch.setattr(gl, "_RENDERER", b"another")
+    with opened() as scene:
+        again = scene.reset(STOVE, 2)
+        (painter,) = scene._simulator._easel._painters.values()
+        assert painter._triangles is None
+        assert same_pictures(again, seen)
 
 
 def test_fast_pictures_are_other_ones_and_leave_the_exact_ones_alone():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gym_grounding.adapters.libero.robosuite_names import binding_utils
 from gym_grounding.errors import SimulatorError
 
+_RENDERER = b"llvmpipe"
 _first_process: int | None = None
 
 
@@ -48,12 +49,17 @@ def current_kept() -> Iterator[None]:
 def grid(count: int) -> Grid | None:
     """Of the framebuffer that is drawn to in the current context; None where GL does not tell it.
 
+    Also None where something else than Mesa's llvmpipe draws: another one's rounding was never compared, and a graphics
+    card draws a whole mesh sooner than it takes a part of one.
+
     Args:
         count: samples of a pixel, 0 for one in its middle.
     """
     from OpenGL import GL
 
     try:
+        if _RENDERER not in GL.glGetString(GL.GL_RENDERER):
+            return None
         bits = int(GL.glGetIntegerv(GL.GL_SUBPIXEL_BITS))
         if count == 0:
             return Grid(np.full((1, 2), 0.5), 0.5**bits) if bits > 0 else None
