@@ -293,16 +293,20 @@ def test_drawing_leaves_the_threads_own_context_current():
 
 
 def test_another_renderer_is_given_whole_meshes(monkeypatch):
-    with opened() as scene:
-        seen = scene.reset(STOVE, 2)
-        (painter,) = scene._simulator._easel._painters.values()
-        assert painter._triangles is not None
+    from gym_grounding.adapters.libero.painter import Painter, View
+    from gym_grounding.adapters.libero.robosuite_names import mujoco
+
+    text = MIRRORS.format(
+        things='<geom type="mesh" mesh="ball0"/>', balls='<mesh name="ball0" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>'
+    )
+    model, here = mujoco.MjModel.from_xml_string(text), Painter(text)
     monkeypatch.setattr(gl, "_RENDERER", b"another")
-    with opened() as scene:
-        again = scene.reset(STOVE, 2)
-        (painter,) = scene._simulator._easel._painters.values()
-        assert painter._triangles is None
-        assert same_pictures(again, seen)
+    there = Painter(text)
+    view = View.of(model, np.concatenate([[1, 1, 1], looking(np.array([-1.0, -1, -1]), np.random.default_rng(0))]))
+    assert (here._triangles is None, there._triangles is None) == (False, True)
+    assert np.array_equal(here.draw(view, "eye", SIZE), there.draw(view, "eye", SIZE))
+    here.close()
+    there.close()
 
 
 def test_fast_pictures_are_other_ones_and_leave_the_exact_ones_alone():
