@@ -13,7 +13,6 @@ import os
 import platform
 import re
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -28,11 +27,12 @@ from typing import Any
 import limits
 import numpy as np
 import steps
+import vectors
 
 from gym_grounding.adapters.libero import ADAPTER, install
 
 FOLDER = Path(__file__).parent
-LOOPS = FOLDER / "loops.py"
+ROLLOUTS = FOLDER / "rollouts.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,14 @@ def picture_rows(repeats: int) -> Iterator[Row]:
 
 def vector_row(count: int, repeats: int) -> Row:
     """Two environments side by side."""
-    sides: dict[str, list[float]] = {"vector": [], "threads": []}
-    for repeat in range(repeats):
-        for side in sorted(sides, reverse=bool(repeat % 2)):
-            sides[side].append(1000 * float(called([str(LOOPS), side, "--steps", str(count)])[0]))
-    libero, ours = (statistics.median(sides[side]) for side in ("vector", "threads"))
-    ratio = statistics.median(a / b for a, b in zip(sides["vector"], sides["threads"], strict=True))
-    return Row("step of two in threads / LIBERO's two processes", libero, ours, ratio, 3.5, 4.5)
+    with tempfile.TemporaryDirectory() as place:
+        found = Path(place) / "times.json"
+        called([str(FOLDER / "vectors.py"), "--steps", str(count), "--repeats", str(repeats), "--json", str(found)])
+        times = json.loads(found.read_text())
+    libero, ours = times[vectors.LIBERO], times[vectors.OURS[-1]]
+    ratio = statistics.median(a / b for a, b in zip(libero, ours, strict=True))
+    what = "step of two in threads / LIBERO's two processes"
+    return Row(what, statistics.median(libero), statistics.median(ours), ratio, 3.5, 4.5)
 
 
 def stage_row(quick: bool) -> Row:
@@ -143,23 +144,24 @@ def stage_row(quick: bool) -> Row:
     found = re.search(r"(\d+) of (\d+) episodes recorded, 0 ended", told)
     if found is None or found[1] != found[2]:
         raise SystemExit(f"the evaluation is incomplete: {told}")
-    _, libero, _ = called([str(LOOPS), "rollouts", "--episodes", found[1], "--steps", str(horizon)])
+    _, libero, _ = called([str(ROLLOUTS), "--episodes", found[1], "--steps", str(horizon)])
     what = f"full stage ({found[1]} episodes of {horizon} steps, records and report)"
     return Row(what, libero, ours, libero / ours, 3.0, 4.0, "s")
 
 
 def first_rows() -> Iterator[Row]:
-    """A whole evaluation of one short episode, from the command to the end; wall time, as a user waits."""
+    """One episode of one step, from the command to the end of the process; wall time, as a user waits."""
     with tempfile.TemporaryDirectory() as place:
-        caches = {"GYM_GROUNDING_CACHE": f"{place}/scenes", "NUMBA_CACHE_DIR": f"{place}/numba"}
         plan = ("--suite", "LiberoGoal", "--tasks", "8", "--conditions", "original", "--init-states", "0:1")
         run = ("evaluate", "--policy", "random", *plan, "--horizon", "1", "--observation", "state", "--workers", "0")
         for name, least in (("cold", 10.0), ("warm", 3.0)):
-            out = Path(place) / name
+            out, own, other = (Path(place) / part for part in (name, "ours", "libero"))
+            caches = {"GYM_GROUNDING_CACHE": str(own), "NUMBA_CACHE_DIR": str(own / "numba")}
             _, spent, waited = called(["-m", "gym_grounding", *run, "--out", str(out)], caches)
+            loop = [str(ROLLOUTS), "--episodes", "1", "--steps", "1"]
+            libero = called(loop, {"NUMBA_CACHE_DIR": str(other)})[2]
             what = f"first result of `evaluate`, {name} cache ({spent:.1f} s of CPU)"
-            yield Row(what, None, waited, waited, least, None, "s", True)
-            shutil.rmtree(out)
+            yield Row(what, libero, waited, waited, least, None, "s", True)
 
 
 def called(arguments: Sequence[str], more: Mapping[str, str] | None = None) -> tuple[str, float, float]:
@@ -213,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "state": lambda: state_rows(repeats),
         "bare": lambda: iter([bare_row(count)]),
         "pictures": lambda: picture_rows(repeats),
-        "vector": lambda: iter([vector_row(count, 1 if given.quick else 3)]),
+        "vector": lambda: iter([vector_row(20 if given.quick else 60, 2 if given.quick else 7)]),
         "stage": lambda: iter([stage_row(given.quick)]),
         "first": first_rows,
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gym_grounding import manifest
-from gym_grounding.adapters.libero import ADAPTER, facts
+from gym_grounding.adapters.libero import ADAPTER, facts, gl
 from gym_grounding.errors import SimulatorError
 from gym_grounding.types import Entity, SceneFacts, SceneSettings, Slots, Task
 
@@ -87,7 +87,7 @@ def test_pictures_of_a_scene_without_mirrors_equal_liberos():
 MIRRORS = """
 <mujoco><visual><map znear="0.001"/></visual>
   <asset><material name="shiny" reflectance="0.5" rgba=".3 .3 .3 1"/><material name="dull" rgba=".2 .6 .3 1"/>
-    <mesh name="wedge" vertex="0 0 0 .2 0 0 0 .1 0 0 0 .3"/><mesh name="ball" vertex="{ball}"/></asset>
+    <mesh name="wedge" vertex="0 0 0 .2 0 0 0 .1 0 0 0 .3"/>{balls}</asset>
   <worldbody><light pos="0 0 3" castshadow="false"/><geom type="plane" size="2 2 .1" group="1"/>
     <geom type="box" pos="0 0 .2" size=".3 .2 .1" material="shiny" group="1"/>
     <geom type="box" pos=".7 0 .2" euler="40 20 0" size=".1 .2 .1" material="shiny" group="1"/>
@@ -114,31 +114,35 @@ def test_what_is_left_out_of_a_picture_is_not_missed():
     places = random.uniform((-1, -1, 0), (1, 1, 0.8), (5, len(THINGS), 3))
     turns = random.uniform(-180, 180, (5, len(THINGS), 3))
     things = [
-        THINGS[k].format(
-            'group="1" material="dull" pos="{} {} {}" euler="{} {} {}"'.format(*places[i, k], *turns[i, k])
-        )
+        THINGS[k]
+        .format('group="1" material="dull" pos="{} {} {}" euler="{} {} {}"'.format(*places[i, k], *turns[i, k]))
+        .replace("ball", f"ball{i}")
         for i in range(5)
         for k in range(len(THINGS))
     ]
-    ball = random.normal(size=(400, 3))
+    ball = random.normal(size=(3000, 3))
     ball *= np.array([0.05, 0.1, 0.3]) / np.linalg.norm(ball, axis=1, keepdims=True)
-    text = MIRRORS.format(things="".join(things), ball=" ".join(map(str, ball.ravel())))
+    numbers = " ".join(map(str, ball.ravel()))
+    balls = "".join(f'<mesh name="ball{i}" vertex="{numbers}"/>' for i in range(5))
+    text = MIRRORS.format(things="".join(things), balls=balls)
     model = mujoco.MjModel.from_xml_string(text)
     painter, whole = Painter(text), Painter(text)
-    assert len(painter._culling._owners) > model.ngeom + 10
-    whole._culling._exact = False
+    whole._culling.exact, whole._triangles = False, None
+    every, drawn = painter._triangles._counts.sum(), 0
     saved = parts = dark = 0
     for _ in range(150):
         place, target = random.uniform((-1.5, -1.5, 0.05), (1.5, 1.5, 1.5)), random.uniform(-0.7, 0.7, 3)
         view = View.of(model, np.concatenate([place, looking(target - place, random)]))
         ours, all_of_it = painter.draw(view, "eye", SIZE), whole.draw(view, "eye", SIZE)
         assert np.array_equal(ours, all_of_it)
+        drawn += painter._triangles._kept.sum()
         passes = painter._culling.passes(painter._data, 0, SIZE)
         saved += sum(int((~one.shown).sum()) for one in passes)
         parts += len(passes) == 2
         dark += not passes[0].mirrors
     painter.close()
     whole.close()
+    assert 0 < drawn < 0.5 * 150 * every
     assert saved > 2000
     assert parts > 5
     assert dark > 30
@@ -288,6 +292,23 @@ def test_drawing_leaves_the_threads_own_context_current():
         theirs.free()
 
 
+def test_another_renderer_is_given_whole_meshes(monkeypatch):
+    from gym_grounding.adapters.libero.painter import Painter, View
+    from gym_grounding.adapters.libero.robosuite_names import mujoco
+
+    text = MIRRORS.format(
+        things='<geom type="mesh" mesh="ball0"/>', balls='<mesh name="ball0" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>'
+    )
+    model, here = mujoco.MjModel.from_xml_string(text), Painter(text)
+    monkeypatch.setattr(gl, "_RENDERER", b"another")
+    there = Painter(text)
+    view = View.of(model, np.concatenate([[1, 1, 1], looking(np.array([-1.0, -1, -1]), np.random.default_rng(0))]))
+    assert (here._triangles is None, there._triangles is None) == (False, True)
+    assert np.array_equal(here.draw(view, "eye", SIZE), there.draw(view, "eye", SIZE))
+    here.close()
+    there.close()
+
+
 def test_fast_pictures_are_other_ones_and_leave_the_exact_ones_alone():
     with opened() as exact, opened(pictures="fast") as fast:
         first, quick = exact.reset(STOVE, 0), fast.reset(STOVE, 0)
@@ -359,3 +380,17 @@ def test_drawing_after_a_fork_is_refused_instead_of_hanging(monkeypatch):
         for read in (scene.render, lambda: np.asarray(seen["agentview_image"])):
             with pytest.raises(SimulatorError, match="'spawn'"):
                 read()
+
+
+@pytest.mark.parametrize(("beyond", "marked"), [(20.0, [True, False]), (-3.0, [True, True])])
+def test_a_mesh_that_is_cut_stays_whole_where_rounding_decides_which_way_a_triangle_turns(beyond, marked):
+    from gym_grounding.adapters.libero.core import covering
+
+    # The first is a line through a sample, the second covers none.
+    vertices = np.array([[5, 5.5, 0], [6, 5.5, 0], [7, 5.5, 0], [beyond, 9.6, 0], [9, 9.7, 0], [9, 9.6, 0]], np.float32)
+    faces = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    place = np.array([[[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]])
+    kept, limits = np.zeros(2, np.bool_), np.array([0.1, 10.0, 32.0, 1 / 256, 0.0, 1.0])
+    window, samples = np.array([0.0, 32, 0, 32]), np.full((1, 2), 0.5)
+    covering.mark(vertices, faces, np.array([[0, 6, 0, 2]]), place, window, samples, limits, kept)
+    assert kept.tolist() == marked

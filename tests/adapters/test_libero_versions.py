@@ -41,6 +41,13 @@ def test_a_wrong_mujoco_is_refused_with_the_accepted_version(mujoco, fault):
         versions.check_versions(installed(mujoco=mujoco))
 
 
+def test_an_old_mujoco_beside_a_new_numpy_is_refused():
+    versions.check_versions(installed(mujoco="2.3.7", numpy="1.26.4"))
+    versions.check_versions(installed(mujoco="3.3.2", numpy="2.4.6"))
+    with pytest.raises(WrongVersion, match=r"mujoco 2\.3\.7 with numpy 2\.0\.0 draws .*pip install 'numpy<2'"):
+        versions.check_versions(installed(mujoco="2.3.7", numpy="2.0.0"))
+
+
 @pytest.mark.parametrize(("mujoco", "text"), [("3.3.3", "darker"), ("3.3.7", "darker"), ("3.2.7", "never compared")])
 def test_a_doubtful_mujoco_warns(mujoco, text):
     with pytest.warns(UserWarning, match=f"mujoco {mujoco} .*{text}"):

@@ -2,7 +2,7 @@
 
 MuJoCo draws the whole scene once more into each mirror: a box or plane with reflectance, such as the stove. Only the
 pixels of the mirror depend on that, so a picture is drawn once without mirrors, and the rectangle around each mirror
-once more with the few geoms that reach it.
+once more with the few geoms that reach it. Of these the meshes are thinned further, see ``triangles``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _PIXELS = 2.0
 _NEAR = 1e-3
 """Corners closer to the camera's plane have no safe place in the picture [m]."""
 
-_SPLITS, _FEW = 5, 200
-"""Large meshes are held by 32 boxes, which is closer than one; a part of so few triangles by one."""
+_LARGE = 0.5
+"""Mirrors that take more of a picture than this are not worth a drawing of their own."""
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a) if abs(_SIGNS[a] - _SIGNS[b]).sum() == 2])
 """Of a box, by the numbers of its corners, shape (12, 2)."""
@@ -40,6 +40,31 @@ class Window(NamedTuple):
     top: int
 
 
+class Look(NamedTuple):
+    """How a part of a picture sees the world, straight or by a mirror.
+
+    Attributes:
+        turn: with ``shift``, from a place to pixels along x and y, each times the depth, and the depth; shape (3, 3).
+        shift: shape (3,).
+        window: the part.
+        size: side of the picture [pixels].
+        pixels: what a length takes along an edge of the picture, times its depth and divided by it [pixels].
+        side: 1, or -1 where all is mirrored.
+    """
+
+    turn: Floats
+    shift: Floats
+    window: Window
+    size: int
+    pixels: float
+    side: int
+
+    def mirrored(self, point: Floats, normal: Floats) -> Look:
+        """The same by a mirror."""
+        turn = self.turn - 2 * np.outer(self.turn @ normal, normal)
+        return self._replace(turn=turn, shift=self.shift + 2 * (point @ normal) * (self.turn @ normal), side=-self.side)
+
+
 class Pass(NamedTuple):
     """One drawing of a scene.
 
@@ -47,11 +72,13 @@ class Pass(NamedTuple):
         shown: geoms to draw, shape (ngeom,).
         mirrors: whether mirrors are to reflect.
         windows: parts of the picture that it gives.
+        looks: what these parts show of the geoms.
     """
 
     shown: Booleans
     mirrors: bool
     windows: tuple[Window, ...]
+    looks: tuple[Look, ...]
 
 
 class Culling:
@@ -59,6 +86,10 @@ class Culling:
 
     Args:
         model: the full ``mujoco.MjModel``.
+
+    Attributes:
+        groups: of the geoms, as compiled.
+        exact: whether anything can be left out.
     """
 
     def __init__(self, model: Any) -> None:
@@ -71,10 +102,9 @@ class Culling:
         # Vertices are of float32's precision.
         half = (high - low) / 2 * (1 + 1e-5) + 1e-6
         self._boxes = ((low + high) / 2)[:, None] + _SIGNS * half[:, None]
-        self._faces = np.array([_faces(model, geom) for geom in range(model.ngeom)])
         self._mirrors = _mirrors(model)
         # Shadows and other cameras than LIBERO's would need more than what is in view.
-        self._exact = not np.any(model.light_castshadow) and not _has_lens(model) and not _has_mirror_sites(model)
+        self.exact = not np.any(model.light_castshadow) and not _has_lens(model) and not _has_mirror_sites(model)
 
     def passes(self, data: Any, camera: int, size: int, mirrors: bool = True) -> list[Pass]:
         """The drawings that together give a picture, later ones over earlier ones.
@@ -86,15 +116,16 @@ class Culling:
             mirrors: whether mirrors are to reflect.
         """
         whole = (Window(0, size, 0, size),)
-        if not self._exact:
-            return [Pass(self.groups != HIDDEN, mirrors, whole)]
+        if not self.exact:
+            return [Pass(self.groups != HIDDEN, mirrors, whole, ())]
         axes = data.geom_xmat.reshape(-1, 3, 3)[self._owners].transpose(0, 2, 1)
         corners = data.geom_xpos[self._owners][:, None] + self._boxes @ axes
         eye, turn = data.cam_xpos[camera], data.cam_xmat[camera].reshape(3, 3)
         sight = _Sight(eye, turn, np.tan(np.radians(self._model.cam_fovy[camera]) / 2), size)
         drawn = self.groups != HIDDEN
         seen = drawn & self._any(sight.reached(corners, whole[0]))
-        reflecting, windows = np.zeros_like(seen), []
+        reflecting, windows, mirrored_looks = np.zeros_like(seen), [], []
+        look = sight.look(whole[0])
         for mirror in self._mirrors[seen[self._mirrors]] if mirrors else ():
             face, normal = _face(self._model, data, mirror)
             window = sight.window(face)
@@ -104,26 +135,25 @@ class Culling:
             reflecting |= drawn & self._any(above & sight.reached(mirrored, window))
             reflecting |= seen & self._any(sight.reached(corners, window))
             windows.append(window)
+            mirrored_looks.append(look._replace(window=window).mirrored(face[0], normal))
         # A mirror may keep others from reflecting, also where it is not seen itself.
         reflecting[self._mirrors] = True
-        return self._cheapest(seen, reflecting, whole, tuple(windows))
+        taken = sum((one.right - one.left) * (one.top - one.bottom) for one in windows)
+        if not windows:
+            return [Pass(seen, False, whole, (look,))]
+        if taken > _LARGE * size**2:
+            return [Pass(seen | reflecting, True, whole, (look, *mirrored_looks))]
+        straight = [look._replace(window=window) for window in windows]
+        return [
+            Pass(seen, False, whole, (look,)),
+            Pass(reflecting, True, tuple(windows), (*straight, *mirrored_looks)),
+        ]
 
     def _any(self, boxes: Booleans) -> Booleans:
         """Geoms of which a box is true, and those that have none, shape (ngeom,)."""
         found = ~self._bounded
         found[self._owners[boxes]] = True
         return found
-
-    def _cheapest(
-        self, seen: Booleans, reflecting: Booleans, whole: tuple[Window, ...], windows: tuple[Window, ...]
-    ) -> list[Pass]:
-        if not windows:
-            return [Pass(seen, False, whole)]
-        both, times = seen | reflecting, 1 + len(windows)
-        apart = self._faces[seen].sum() + times * self._faces[reflecting].sum()
-        if apart < times * self._faces[both].sum():
-            return [Pass(seen, False, whole), Pass(reflecting, True, windows)]
-        return [Pass(both, True, whole)]
 
 
 class _Sight(NamedTuple):
@@ -143,6 +173,13 @@ class _Sight(NamedTuple):
             outside |= (along < (self._edge(low) - margin) * depth).all(axis=1)
             outside |= (along > (self._edge(high) + margin) * depth).all(axis=1)
         return np.asarray(~outside)
+
+    def look(self, window: Window) -> Look:
+        """How a window sees the world."""
+        half = self.size / 2
+        along = np.array([[half / self.slope, 0, -half], [0, half / self.slope, -half], [0, 0, -1]])
+        turn = along @ self.axes.T
+        return Look(turn, -turn @ self.eye, window, self.size, half / self.slope, 1)
 
     def window(self, points: Floats) -> Window | None:
         """The pixels that the hull of points, shape (n, 3), can touch; None where there are none."""
@@ -187,12 +224,12 @@ def _mirrored(corners: Floats, point: Floats, normal: Floats) -> tuple[Booleans,
 
 
 def _boxes(model: Any, geom: int) -> Floats:
-    """Ends of boxes that together hold a geom, in its own frame, shape (n, 2, 3); none for one without an end."""
+    """Ends of a box that holds a geom, in its own frame, shape (1, 2, 3); none for one without an end."""
     kind, size, mesh = model.geom_type[geom], model.geom_size[geom], model.geom_dataid[geom]
     if kind == mjtGeom.mjGEOM_MESH:
-        vertices, faces = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
-        numbers = model.mesh_face[faces : faces + model.mesh_facenum[mesh]] + vertices
-        return np.array(_parts(model.mesh_vert[numbers].astype(float), _SPLITS))
+        first = model.mesh_vertadr[mesh]
+        vertices = model.mesh_vert[first : first + model.mesh_vertnum[mesh]].astype(float)
+        return np.array([[vertices.min(axis=0), vertices.max(axis=0)]])
     if kind == mjtGeom.mjGEOM_SPHERE:
         half = np.full(3, size[0])
     elif kind == mjtGeom.mjGEOM_CYLINDER:
@@ -204,24 +241,6 @@ def _boxes(model: Any, geom: int) -> Floats:
     else:
         return np.zeros((0, 2, 3))
     return np.array([[-half, half]])
-
-
-def _parts(triangles: Floats, splits: int) -> list[tuple[Floats, Floats]]:
-    """Ends of boxes around triangles, shape (n, 3, 3), halved again and again where they spread most."""
-    low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
-    if splits == 0 or len(triangles) < _FEW:
-        return [(low, high)]
-    middles = triangles.mean(axis=1)[:, (high - low).argmax()]
-    order = np.argpartition(middles, len(middles) // 2)
-    halves = np.split(triangles[order], [len(middles) // 2])
-    return [part for half in halves for part in _parts(half, splits - 1)]
-
-
-def _faces(model: Any, geom: int) -> int:
-    """About how much work a geom is [triangles]."""
-    if model.geom_type[geom] == mjtGeom.mjGEOM_MESH:
-        return int(model.mesh_facenum[model.geom_dataid[geom]])
-    return 100
 
 
 def _mirrors(model: Any) -> NDArray[np.int64]:

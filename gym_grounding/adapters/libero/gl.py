@@ -5,12 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero.robosuite_names import binding_utils
 from gym_grounding.errors import SimulatorError
 
+_RENDERER = b"llvmpipe"
 _first_process: int | None = None
+
+
+class Grid(NamedTuple):
+    """Where GL looks at a picture.
+
+    Attributes:
+        samples: places of a pixel's samples in it, shape (n, 2), from its left lower corner [pixels].
+        step: of the places that corners of triangles are moved to [pixels].
+    """
+
+    samples: NDArray[np.float64]
+    step: float
 
 
 def new_context() -> Any:
@@ -28,6 +44,49 @@ def current_kept() -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def grid(count: int) -> Grid | None:
+    """Of the framebuffer that is drawn to in the current context; None where GL does not tell it.
+
+    Also None where something else than Mesa's llvmpipe draws: another one's rounding was never compared, and a graphics
+    card draws a whole mesh sooner than it takes a part of one.
+
+    Args:
+        count: samples of a pixel, 0 for one in its middle.
+    """
+    from OpenGL import GL
+
+    try:
+        if _RENDERER not in GL.glGetString(GL.GL_RENDERER):
+            return None
+        bits = int(GL.glGetIntegerv(GL.GL_SUBPIXEL_BITS))
+        if count == 0:
+            return Grid(np.full((1, 2), 0.5), 0.5**bits) if bits > 0 else None
+        samples = np.zeros((count, 2), np.float32)
+        for number in range(count):
+            GL.glGetMultisamplefv(GL.GL_SAMPLE_POSITION, number, samples[number])
+    except Exception:
+        return None
+    told = bits > 0 and len(np.unique(samples, axis=0)) == count and (samples >= 0).all() and (samples <= 1).all()
+    return Grid(samples.astype(float), 0.5**bits) if told else None
+
+
+def new_lists(count: int, old: int) -> int:
+    """The first of a new range of GL's lists in the current context, 0 if there is none.
+
+    Args:
+        count: of the lists.
+        old: first of as many that are no longer needed, or 0.
+    """
+    from OpenGL import GL
+
+    try:
+        if old:
+            GL.glDeleteLists(old, count)
+        return int(GL.glGenLists(count))
+    except Exception:
+        return 0
 
 
 def refuse_fork() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gym_grounding.adapters.libero import gl, install
+from gym_grounding.adapters.libero import gl, install, triangles
 from gym_grounding.adapters.libero.culling import HIDDEN, Culling, hide
 from gym_grounding.adapters.libero.memory import return_freed_memory
 from gym_grounding.adapters.libero.robosuite_names import mujoco
@@ -114,6 +114,7 @@ class Painter:
         self._data = mujoco.MjData(self._model)
         return_freed_memory()
         self._culling = Culling(self._model)
+        self._triangles = triangles.of(self._model) if self._culling.exact else None
         self._scene = mujoco.MjvScene(self._model, maxgeom=GEOMS)
         self._camera, self._force, self._option = mujoco.MjvCamera(), mujoco.MjvPerturb(), mujoco.MjvOption()
         self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
@@ -178,6 +179,8 @@ class Painter:
             mujoco.mjv_updateScene(
                 model, data, self._option, self._force, self._camera, mujoco.mjtCatBit.mjCAT_ALL, scene
             )
+            if self._triangles is not None:
+                self._triangles.draw(data, drawing.shown, drawing.looks, scene, self._context)
             mujoco.mjr_render(whole, scene, self._context)
             for left, right, bottom, top in drawing.windows:
                 part = np.empty((top - bottom, right - left, 3), np.uint8)
@@ -195,8 +198,12 @@ class Painter:
                 return
             settings.offwidth, settings.offheight = max(size, settings.offwidth), max(size, settings.offheight)
             context.free()
+        if self._triangles is not None:
+            self._triangles.restore()
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_150)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        if self._triangles is not None and not self._triangles.attach(self._context):
+            self._triangles = None
 
 
 _painters: dict[tuple[str, bool], Painter] = {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Observation
-from gym_grounding.adapters.libero import anatomy, facts, fixtures, install, model_text, spaces
+from gym_grounding.adapters.libero import facts, fixtures, install, model_text, spaces
 from gym_grounding.adapters.libero.core.goals import Verdicts
 from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
@@ -333,6 +333,9 @@ def anatomy_of(scene: SceneFacts, tasks: Mapping[str, Task]) -> Anatomy:
     Raises:
         MissingSource, WrongVersion, SimulatorError
     """
+    # Its geometry takes as long to import as the rest of the package, and stepping needs none.
+    from gym_grounding.adapters.libero import anatomy
+
     if scene.id not in _ANATOMIES:
         simulator = POOL.peek((scene.id, False)) or POOL.peek((scene.id, True))
         if simulator is not None:

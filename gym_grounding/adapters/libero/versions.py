@@ -32,7 +32,9 @@ OVERRIDE = "GYM_GROUNDING_ALLOW_VERSIONS"
 _NUMBERS = ("numpy", "numba")
 
 
-def installed_versions(names: Iterable[str] = (LIBERO, *ASSETS, "robosuite", "mujoco", *FOREIGN)) -> dict[str, str]:
+def installed_versions(
+    names: Iterable[str] = (LIBERO, *ASSETS, "robosuite", "mujoco", "numpy", *FOREIGN),
+) -> dict[str, str]:
     """Distribution -> version, for those of ``names`` that are installed; nothing is imported."""
     found = {}
     for name in names:
@@ -65,7 +67,7 @@ def check_versions(installed: Mapping[str, str]) -> None:
     missing = [name for name in (LIBERO, *ASSETS, "robosuite", "mujoco") if name not in installed]
     if missing:
         raise WrongVersion(f"Not installed: {', '.join(missing)}. Run: pip install {_wanted()}")
-    refusals = [*_foreign(installed), *_robosuite(installed["robosuite"]), *_mujoco(installed["mujoco"])]
+    refusals = [*_foreign(installed), *_robosuite(installed["robosuite"]), *_mujoco(installed)]
     if refusals and os.environ.get(OVERRIDE) != "1":
         raise WrongVersion(" ".join(refusals) + f" ({OVERRIDE}=1 goes on regardless.)")
     for message in (*refusals, *_untested(installed)):
@@ -92,8 +94,12 @@ def _robosuite(version: str) -> list[str]:
     ]
 
 
-def _mujoco(version: str) -> list[str]:
+def _mujoco(installed: Mapping[str, str]) -> list[str]:
+    version, numpy = installed["mujoco"], installed.get("numpy", "0")
     number = _release(version)
+    if (2, 3, 7) <= number < (3,) and _release(numpy) >= (2,):
+        # Its arrays of bytes, such as the groups to draw, have wrong strides there.
+        return [f"mujoco {version} with numpy {numpy} draws shapes that LIBERO hides. Run: pip install 'numpy<2'"]
     if number < (2, 3, 7):
         fault = f"is older than {LIBERO} {LIBERO_VERSION} accepts"
     elif (3, 4) <= number < (3, 10):

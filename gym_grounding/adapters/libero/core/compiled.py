@@ -1,6 +1,7 @@
 """The control step as machine code that lets other threads run; the same as ``plain``, to the last bit.
 
 All of it is in this one file, since numba's cache on disk notices changes of the file alone that holds a function.
+Numbers are copied one by one, since numba takes two seconds to compile the first assignment of a slice.
 Products go through BLAS and LAPACK by numba as in robosuite's own compiled functions, which are called here; what
 robosuite leaves to numpy's BLAS goes through scipy's here, and ``agreement`` compares the two.
 """
@@ -75,9 +76,9 @@ def advance(world: World, arm: Arm, watch: Watch, memory: Memory, command: Comma
             _aim(memory, command)
         _drive(world, arm, memory, command.grip)
         sampling = memory.clock[1] == 0.0
-        memory.shown[:] = world.qpos
+        _copy(world.qpos, memory.shown)
         if sampling:
-            memory.drawn[:] = world.qpos
+            _copy(world.qpos, memory.drawn)
         if watch.again or _bad(world.qpos) or _bad(world.qvel):
             _step(model, data)
         else:
@@ -98,19 +99,23 @@ def observe(world: World, watch: Watch, seen: Floats) -> None:
         seen[place] = world.qvel[index]
         place += 1
     hand = place
-    seen[hand : hand + 3] = world.site_positions[watch.site]
+    _copy(world.site_positions[watch.site], seen[hand : hand + 3])
     _quaternion(world.body_rotations[watch.hand], seen[hand + 3 : hand + 7])
     place = first = hand + 7
     for body in watch.bodies:
-        seen[place : place + 3] = world.body_positions[body]
+        _copy(world.body_positions[body], seen[place : place + 3])
         _quaternion(world.body_rotations[body], seen[place + 3 : place + 7])
         place += 7
     view = _inverse(_pose(seen[hand : hand + 7]))
     for number in range(watch.objects):
         pose = _pose(seen[first + 7 * number : first + 7 * number + 7])
         relative = np.dot(view, pose.astype(np.float64))
-        seen[place : place + 3] = relative[:3, 3]
-        turn = mat2quat(np.ascontiguousarray(relative[:3, :3]))
+        rotation = np.zeros((3, 3))
+        for row in range(3):
+            seen[place + row] = relative[row, 3]
+            for column in range(3):
+                rotation[row, column] = relative[row, column]
+        turn = mat2quat(rotation)
         for axis in range(4):
             seen[place + 3 + axis] = turn[axis]
         place += 7
@@ -125,14 +130,14 @@ def multiply(matrix: Floats, other: Floats) -> Floats:
 
 @_compiled
 def _look(world: World, arm: Arm, memory: Memory) -> None:
-    memory.hand[:] = world.site_positions[arm.site]
+    _copy(world.site_positions[arm.site], memory.hand)
     for row in range(3):
         for column in range(3):
             memory.rotation[row, column] = world.site_rotations[arm.site, 3 * row + column]
     position, rotation = memory.whole_position, memory.whole_rotation
     _jacobians(world.model, world.data, position.ctypes.data, rotation.ctypes.data, np.int32(arm.site))
-    memory.linear[:] = np.dot(position, world.qvel)
-    memory.angular[:] = np.dot(rotation, world.qvel)
+    _copy(np.dot(position, world.qvel), memory.linear)
+    _copy(np.dot(rotation, world.qvel), memory.angular)
     for joint in range(7):
         velocity = arm.velocities[joint]
         memory.joints[joint] = world.qpos[arm.positions[joint]]
@@ -150,28 +155,33 @@ def _look(world: World, arm: Arm, memory: Memory) -> None:
 @_compiled
 def _aim(memory: Memory, command: Command) -> None:
     if command.turns:
-        memory.goal_rotation[:] = np.dot(command.turn, memory.rotation)
-    memory.goal_position[:] = memory.hand + command.shift
+        turned = np.dot(command.turn, memory.rotation)
+        for row in range(3):
+            _copy(turned[row], memory.goal_rotation[row])
+    for axis in range(3):
+        memory.goal_position[axis] = memory.hand[axis] + command.shift[axis]
 
 
 @_compiled
 def _drive(world: World, arm: Arm, memory: Memory, grip: float) -> None:
     stiffness, damping = arm.stiffness, arm.damping
     error = orientation_error(memory.goal_rotation, memory.rotation)
-    force = (memory.goal_position - memory.hand) * stiffness[:3] + (-memory.linear) * damping[:3]
-    torque = error * stiffness[3:6] + (-memory.angular) * damping[3:6]
+    force, torque = np.zeros(3), np.zeros(3)
+    for axis in range(3):
+        apart = memory.goal_position[axis] - memory.hand[axis]
+        force[axis] = apart * stiffness[axis] + (-memory.linear[axis]) * damping[axis]
+        torque[axis] = error[axis] * stiffness[3 + axis] + (-memory.angular[axis]) * damping[3 + axis]
     _, decouple_force, decouple_torque, spare = opspace_matrices(
         memory.mass, memory.jacobian, memory.jacobian_position, memory.jacobian_rotation
     )
     wrench = np.zeros(6)
-    wrench[:3] = np.dot(decouple_force, force)
-    wrench[3:] = np.dot(decouple_torque, torque)
+    _copy(np.dot(decouple_force, force), wrench[:3])
+    _copy(np.dot(decouple_torque, torque), wrench[3:])
     torques = np.dot(memory.jacobian.T, wrench)
+    idle = nullspace_torques(memory.mass, spare, arm.home, memory.joints, memory.speeds)
     for joint in range(7):
-        torques[joint] += world.bias[arm.velocities[joint]]
-    torques += nullspace_torques(memory.mass, spare, arm.home, memory.joints, memory.speeds)
-    for joint in range(7):
-        limited = np.minimum(np.maximum(torques[joint], arm.lowest[joint]), arm.highest[joint])
+        total = torques[joint] + world.bias[arm.velocities[joint]] + idle[joint]
+        limited = np.minimum(np.maximum(total, arm.lowest[joint]), arm.highest[joint])
         world.ctrl[arm.motors[joint]] = limited
     for finger in range(2):
         moved = memory.grip[finger] + arm.finger_steps[finger] * np.sign(grip)
@@ -191,6 +201,12 @@ def _tick(watch: Watch, memory: Memory) -> None:
 
 
 @_compiled
+def _copy(given: Floats, taken: Floats) -> None:
+    for number in range(len(taken)):
+        taken[number] = given[number]
+
+
+@_compiled
 def _bad(numbers: Floats) -> bool:
     for number in numbers:  # noqa: SIM110  # numba compiles no generator for any()
         if not -_BAD <= number <= _BAD:
@@ -201,8 +217,8 @@ def _bad(numbers: Floats) -> bool:
 @_compiled
 def _quaternion(given: Floats, turned: Floats) -> None:
     """(w, x, y, z) to (x, y, z, w)."""
-    turned[:3] = given[1:]
-    turned[3] = given[0]
+    for axis in range(4):
+        turned[axis] = given[(axis + 1) % 4]
 
 
 @_compiled
@@ -228,6 +244,8 @@ def _inverse(pose: Any) -> Floats:
         for column in range(3):
             rotation[row, column] = inverse[row, column] = np.float64(pose[column, row])
         position[row] = np.float64(pose[row, 3])
-    inverse[:3, 3] = -np.dot(rotation, position)
+    moved = np.dot(rotation, position)
+    for row in range(3):
+        inverse[row, 3] = -moved[row]
     inverse[3, 3] = 1.0
     return inverse

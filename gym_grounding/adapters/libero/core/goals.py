@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gym_grounding.adapters.libero.core import goals_plain
 from gym_grounding.adapters.libero.core.literals import (
@@ -110,7 +111,7 @@ class Verdicts:
             self._table = self._rows.table(self._judge.height_settled)
             self._touching = np.zeros((self._table.group_count, self._table.group_count), np.bool_)
             self._verdicts: Flags = np.zeros(len(self._literals), np.int8)
-        self._backend.judge(self._table, self._present, self._data.contact.geom, self._touching, self._verdicts)
+        self._backend.judge(self._table, self._present, _geoms(self._data.contact), self._touching, self._verdicts)
         flags: list[int] = self._verdicts.tolist()
         if UNDECIDED in flags:
             for literal, number in self._literals.items():
@@ -263,6 +264,13 @@ def _comparison(test: Callable[[float], Any], numbers: Iterable[float]) -> tuple
                 if expected == answers:
                     return sign, sign * bound, reached
     return None
+
+
+def _geoms(contacts: Any) -> NDArray[np.int32]:
+    """Numbers of the geoms of each contact, shape (n, 2)."""
+    # mujoco 2.3.7 has them in two columns.
+    found = contacts.geom if hasattr(contacts, "geom") else np.stack((contacts.geom1, contacts.geom2), axis=1)
+    return np.asarray(found, np.int32)
 
 
 def _array(rows: list[Any], kind: Any) -> Rows:

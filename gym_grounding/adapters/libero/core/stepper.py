@@ -59,8 +59,8 @@ class Stepper:
         self._backend.advance(self._world, layout.arm, layout.watch, self.memory, command, self.seen)
         if self._warnings[_CONTACTS] or self._warnings[_CONSTRAINTS]:
             raise SimulatorError(
-                f"{self.data.ncon} contacts need more memory than the model's {self.data.narena:,} bytes, "
-                "and mujoco has dropped some; raise core.model.ARENA"
+                f"{self.data.ncon} contacts need more memory than the model has, and mujoco has dropped some; "
+                "raise core.model.ARENA"
             )
 
     def command(self, action: NDArray[np.float64]) -> Command:
