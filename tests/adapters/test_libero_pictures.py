@@ -1,6 +1,5 @@
 """Pictures of LIBERO scenes. Each costs about 0.1 s, so there are few."""
 
-import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -248,7 +247,7 @@ def test_a_picture_read_late_shows_its_own_moment():
         with ThreadPoolExecutor(2) as threads:
             equal = [*threads.map(lambda pair: same_pictures(*pair), seen[::-1])]
         assert all(equal)
-        assert len(painters()) == 1
+        assert len(painters(scene, other)) == 1
     assert same_pictures(early[0], expected[0][0])
     with lazily() as scene:
         unread = scene.reset(BOWL_TO_PLATE, 0)["agentview_image"]
@@ -257,12 +256,9 @@ def test_a_picture_read_late_shows_its_own_moment():
             np.asarray(unread)
 
 
-def painters():
-    """Those in use; what other tests have dropped may wait for the collector."""
-    from gym_grounding.adapters.libero import painter
-
-    gc.collect()
-    return painter._painters
+def painters(*scenes):
+    """Those that scenes draw with."""
+    return {scene._simulator._easel._painters[False] for scene in scenes}
 
 
 def test_environments_in_threads_draw_what_they_draw_alone():
@@ -273,7 +269,7 @@ def test_environments_in_threads_draw_what_they_draw_alone():
             together = [*threads.map(lambda number: episode(scenes[number], number), scenes)]
         for number, seen in zip(scenes, together, strict=True):
             assert all(same_pictures(*pair) for pair in zip(alone[number], seen, strict=True))
-        assert len(painters()) == 1
+        assert len(painters(*scenes.values())) == 1
         in_turn = [[scene.reset(BOWL_TO_PLATE, number), scene.step(np.zeros(7))] for number, scene in scenes.items()]
         assert all(same_pictures(seen[0], alone[number][0]) for number, seen in zip(scenes, in_turn, strict=True))
 
