@@ -84,9 +84,10 @@ def _read(file: Path) -> dict[str, Tensor]:
     if not file.is_file():
         raise MissingSource(f"{file}: no such file; {REMEDY}")
     try:
-        return load_file(file)
+        weights: dict[str, Tensor] = load_file(file)
     except (SafetensorError, OSError) as error:
         raise MissingSource(f"{file}: is no readable safetensors file ({error}); {REMEDY}") from error
+    return weights
 
 
 def _encoders(given: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
