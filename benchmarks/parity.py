@@ -64,6 +64,9 @@ class Reference:
     contacts: int = 0
 
 
+MODES = "alone,interleaved,threads,processes"
+
+
 def literals(task: Task) -> tuple[Predicate, ...]:
     """Of all goals of the task's scene; without those that LIBERO does not have (added regions, ``lifted``)."""
     loaded = manifest.load()
@@ -279,7 +282,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--init-states", default="0,1,2", help="such as 0,1,2")
     parser.add_argument("--steps", type=int, default=100, help="of each episode")
     parser.add_argument("--workers", type=int, default=2, help="processes, and threads")
-    parser.add_argument("--modes", default="alone,interleaved,threads,processes")
+    parser.add_argument("--modes", default=MODES)
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     return parser
 
@@ -288,6 +291,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; 0 when nothing differs."""
     given = options().parse_args(arguments)
     tasks = manifest.load().tasks
+    for option, given_names, known in (("--tasks", given.tasks, tasks), ("--modes", given.modes, MODES.split(","))):
+        if unknown := {name for name in given_names.split(",") if name} - set(known):
+            options().error(f"{option}: no {', '.join(sorted(unknown))}; choose from {', '.join(known)}")
     chosen = [tasks[name] for name in given.tasks.split(",")] if given.tasks else list(tasks.values())
     numbers = [int(number) for number in given.init_states.split(",")]
     heads = ("touching", "episodes", "steps", "contacts", "keys", "literals", "changes", "rewards")

@@ -74,6 +74,7 @@ class Row:
         return "| " + " | ".join(cells) + f" | {'yes' if met else '**no**'} |"
 
 
+GROUPS = "state,bare,pictures,vector,stage,first"
 HEAD = (
     "| what | LIBERO | ours | unit | figure | at least | aim | reached |\n"
     "| --- | ---: | ---: | --- | ---: | ---: | ---: | --- |"
@@ -206,9 +207,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the table row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer and shorter measurements")
-    parser.add_argument("--rows", default="state,bare,pictures,vector,stage,first", help="only these groups")
+    parser.add_argument("--rows", default=GROUPS, help="only these groups")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     given = parser.parse_args(arguments)
+    if unknown := set(given.rows.split(",")) - set(GROUPS.split(",")):
+        parser.error(f"--rows: no {', '.join(sorted(unknown))}; choose from {GROUPS}")
     repeats = 3 if given.quick else 7
     count = 50 if given.quick else 200
     groups: dict[str, Callable[[], Iterator[Row]]] = {

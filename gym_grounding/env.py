@@ -107,6 +107,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
             hint = "; gymnasium.make(id, render_mode='human') opens a window" if render_mode == "human" else ""
             raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'{hint}")
         self.render_mode = render_mode
+        if not isinstance(lazy, bool):
+            raise InvalidOption(f"lazy is {lazy!r}; choose True or False")
         self.lazy = lazy
         self._facts = self.manifest.scene_of(task)
         self.joints = _checked_joints(joints, self._facts)

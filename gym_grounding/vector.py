@@ -47,11 +47,15 @@ def make_vec(
     Args:
         ids: registered ids, with or without ``gym_grounding:``, or specs; the same one several times if wanted.
         copy, observation_mode, autoreset_mode, threads: see ``ThreadVectorEnv``.
-        kwargs: of every environment; see ``registration.make``.
+        kwargs: of every environment; see ``registration.make``. ``lazy`` needs the observation mode ``separate``.
 
     Raises:
         InvalidOption: no ids, an argument outside its domain, or environments that cannot be batched.
     """
+    if kwargs.get("lazy") and observation_mode != SEPARATE:
+        raise InvalidOption(
+            f"lazy pictures cannot be batched unread; add observation_mode={SEPARATE!r}, or leave lazy out"
+        )
     if isinstance(ids, str | EnvSpec) or not ids:
         raise InvalidOption(f"ids is {ids!r}; give a sequence of environment ids")
     makers = [functools.partial(gymnasium.make, one, **kwargs) for one in ids]

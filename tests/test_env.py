@@ -259,6 +259,7 @@ def test_settle_steps_come_from_the_registry(toy_registry):
         ({"settle_steps": -1}, "settle_steps is -1"),
         ({"settle_steps": True}, "settle_steps is True"),
         ({"render_mode": "human"}, "render_mode is 'human'; choose None or 'rgb_array'"),
+        ({"lazy": "yes"}, "lazy is 'yes'; choose True or False"),
     ],
 )
 def test_bad_arguments_are_named(toy_registry, arguments, text):

@@ -286,6 +286,8 @@ def test_observation_modes_of_gymnasium():
         ours.close()
     with pytest.raises(InvalidOption, match="differ in bounds, shapes"):
         ThreadVectorEnv([lambda: Small(low), lambda: Small(spaces.Discrete(2))], observation_mode="different")
+    with pytest.raises(InvalidOption, match="lazy pictures cannot be batched unread; add observation_mode='separate'"):
+        make_vec([ORIGINAL], observation="pixels", lazy=True)
     with pytest.raises(InvalidOption, match="observation_mode is 'odd'"):
         ThreadVectorEnv(fns, observation_mode="odd")
 

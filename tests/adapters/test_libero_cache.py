@@ -28,6 +28,11 @@ def test_the_cache_believes_only_what_this_user_wrote_under_this_key(folder, mon
     assert cache.read("b") is None
     entry.symlink_to(cache._path("b"))
     assert cache.read("a") is None
+    entry.unlink()
+    entry.mkdir()
+    before = os.listdir("/proc/self/fd")
+    assert cache.read("a") is None
+    assert os.listdir("/proc/self/fd") == before
     monkeypatch.setattr(os, "geteuid", lambda: -1)
     assert cache.read("b") is None
 

