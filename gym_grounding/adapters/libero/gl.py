@@ -57,10 +57,10 @@ def grid(count: int) -> Grid | None:
     Args:
         count: samples of a pixel, 0 for one in its middle.
     """
-    from OpenGL import GL
+    from OpenGL import GL, error
 
     try:
-        if _RENDERER not in GL.glGetString(GL.GL_RENDERER):
+        if _RENDERER not in (GL.glGetString(GL.GL_RENDERER) or b""):
             return None
         bits = int(GL.glGetIntegerv(GL.GL_SUBPIXEL_BITS))
         if count == 0:
@@ -68,7 +68,7 @@ def grid(count: int) -> Grid | None:
         samples = np.zeros((count, 2), np.float32)
         for number in range(count):
             GL.glGetMultisamplefv(GL.GL_SAMPLE_POSITION, number, samples[number])
-    except Exception:
+    except error.Error:
         return None
     told = bits > 0 and len(np.unique(samples, axis=0)) == count and (samples >= 0).all() and (samples <= 1).all()
     return Grid(samples.astype(float), 0.5**bits) if told else None
@@ -81,13 +81,13 @@ def new_lists(count: int, old: int) -> int:
         count: of the lists.
         old: first of as many that are no longer needed, or 0.
     """
-    from OpenGL import GL
+    from OpenGL import GL, error
 
     try:
         if old:
             GL.glDeleteLists(old, count)
         return int(GL.glGenLists(count))
-    except Exception:
+    except error.Error:
         return 0
 
 
