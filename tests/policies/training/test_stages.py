@@ -37,8 +37,7 @@ def world(tmp_path_factory):
     return little_arm.world(tmp_path_factory.mktemp("world"))
 
 
-@pytest.fixture
-def asked(world):
+def asking(world):
     """Two tasks, two initial states, and a horizon of four steps."""
     return Asked(
         method=STANDIN,
@@ -51,6 +50,11 @@ def asked(world):
         init_states=(0, 1),
         horizon=4,
     )
+
+
+@pytest.fixture
+def asked(world):
+    return asking(world)
 
 
 def run(asked, out, how=HOW, **options):
@@ -90,18 +94,7 @@ class After(Stop):
 def whole(world, tmp_path_factory):
     """A run that was not stopped, with curves."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    asked = Asked(
-        method=STANDIN,
-        seed=0,
-        kit=KIT,
-        demonstrations=world / "demos",
-        tasks=("Mini-T1", "Mini-T0"),
-        suite="Mini",
-        registry=str(world / "registry.yaml"),
-        init_states=(0, 1),
-        horizon=4,
-    )
-    return out, run(asked, out)
+    return out, run(asking(world), out)
 
 
 def test_a_run_has_a_checkpoint_for_each_stage_and_a_record_for_each_cell(whole):
