@@ -124,11 +124,9 @@ class Training:
     ) -> None:
         self.learner, self.recipe, self.streams = learner, recipe, streams
         self.device, self._readers = torch.device(device), readers
-        if recipe.precision != "float32" and self.device.type != "cuda":
-            raise InvalidOption(f"precision is {recipe.precision!r}; on {self.device.type} choose float32")
         self.place = Place()
         self._optimizer: torch.optim.AdamW | None = None
-        self._scaler = torch.amp.GradScaler("cuda", enabled=recipe.precision == "float16")
+        self._scaler = torch.amp.GradScaler(self.device.type, enabled=recipe.precision == "float16")
         self._order: Mapping[str, Any] = streams.order.bit_generator.state
         self._augmentation = Augmentation()
         learner.to(self.device)
@@ -263,13 +261,16 @@ class Training:
         where = functools.partial(self._where, phase, step)
         with seeded(self.streams.layers, self.device):
             loss = sum(self._backward(phase, batch, len(group), where) for batch in group)
-        if self._scaler.is_enabled():
+        trained = optimizer.param_groups[0]["params"]
+        # The scaler refuses an optimiser none of whose parameters has a gradient.
+        scaled = self._scaler.is_enabled() and any(one.grad is not None for one in trained)
+        if scaled:
             self._scaler.unscale_(optimizer)
         self.learner.after_backward(phase)
-        norm = float(nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], self.recipe.clip))
-        if not np.isfinite(norm) and not self._scaler.is_enabled():
+        norm = float(nn.utils.clip_grad_norm_(trained, self.recipe.clip))
+        if not np.isfinite(norm) and not scaled:
             raise Diverged(f"{where()}: the gradient's norm is {norm}; {_REMEDY}")
-        if self._scaler.is_enabled():
+        if scaled:
             self._scaler.step(optimizer)
             self._scaler.update()
         else:

@@ -31,7 +31,8 @@ class Recipe:
         weight_decay: of AdamW.
         clip: largest norm of all gradients together.
         accumulate: batches whose mean gradient makes a step.
-        precision: ``float32``; or ``float16`` (with loss scaling) or ``bfloat16`` by autocast, on CUDA.
+        precision: ``float32``; or ``float16`` (with loss scaling) or ``bfloat16`` by autocast, which save nothing on a
+            CPU.
     """
 
     epochs: int = 10

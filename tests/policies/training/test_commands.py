@@ -176,7 +176,7 @@ def test_a_run_starts_from_pretraining_and_a_checkpoint_is_shown(world, tmp_path
         (["--select", "best"], "no epoch is evaluated; give --curve-every"),
         (["--select", "best", "--curve-every", "1", "--curve-states", "0:2"], "would select the weights"),
         (["--net", "depth=3"], "No setting of the network 'depth'"),
-        (["--precision", "float16"], "on cpu choose float32"),
+        (["--precision", "int8"], "precision is 'int8'"),
         (["--order", "9,"], "No task"),
         (["--encoder", "bert"], "No sentence encoder 'bert'"),
         (["--tensorboard", "yes"], "tensorboard is 'yes'"),

@@ -304,8 +304,9 @@ class Deaf(little.Standin):
         return loss.detach() if int(self.steps) == 0 else loss
 
 
-def test_a_loss_that_reaches_nothing_moves_nothing(lessons):
-    one = little.training(kind=Deaf)
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_a_loss_that_reaches_nothing_moves_nothing(lessons, precision):
+    one = little.training(kind=Deaf, recipe=replace(little.RECIPE, precision=precision))
     before = copied(one.learner.actor.state_dict())
     moments = one.task(one.data(lessons[0]))
     next(moments), next(moments)
@@ -364,9 +365,24 @@ def test_a_recipe_is_checked(changes, message):
         Recipe(**changes)
 
 
-def test_half_precision_is_for_cuda():
-    with pytest.raises(InvalidOption, match="on cpu choose float32"):
-        little.training(recipe=Recipe(precision="float16"))
+@pytest.mark.parametrize(("precision", "far"), [("float16", 3e-3), ("bfloat16", 2e-2)])
+def test_mixed_precision_stays_near_the_full_one(lessons, precision, far):
+    whole = trained(lessons[:1], little.training()).learner.state_dict()
+    mixed = trained(lessons[:1], little.training(recipe=replace(little.RECIPE, precision=precision))).learner
+    assert not little.equal(mixed.state_dict(), whole)
+    for name, value in mixed.state_dict().items():
+        assert value.dtype == whole[name].dtype
+        torch.testing.assert_close(value, whole[name], rtol=0.0, atol=far)
+
+
+def test_a_scaled_run_that_was_stopped_ends_with_the_same_weights(lessons):
+    recipe = replace(little.RECIPE, precision="float16")
+    whole = little.everything(trained(lessons, little.training(recipe=recipe)))[0]
+    one = trained(lessons, little.training(recipe=recipe), 16)
+    plain = saved(one)[3]
+    assert plain["scaler"]["scale"] > 1
+    again, _ = little.everything(trained(lessons, restored(lessons, saved(one), recipe=recipe)))
+    assert little.equal(again, whole)
 
 
 def test_the_first_phase_is_the_one_of_curves():
