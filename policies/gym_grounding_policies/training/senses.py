@@ -46,7 +46,9 @@ class Senses:
     @property
     def sees(self) -> str | None:
         """What ``--objects`` calls it; None for the published policy's pictures."""
-        return PICTURES if self.eyes else self.inputs and self.inputs.objects
+        if self.eyes:
+            return PICTURES
+        return None if self.inputs is None else self.inputs.objects
 
     @property
     def observation(self) -> str:

@@ -162,7 +162,7 @@ def test_a_start_that_saw_no_pictures_is_refused(make, tmp_path):
 
 
 def test_the_command_asks_for_demonstrations_with_pictures(tmp_path, looks):
-    world = little_arm.world(tmp_path / "world", per_task=1)
+    world = little_arm.world(tmp_path, per_task=1)
     arguments = [
         "train",
         "--method",
