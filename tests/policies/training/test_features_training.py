@@ -149,7 +149,7 @@ def test_another_picture_encoder_is_refused(make, tmp_path, looks):
 def test_a_start_that_saw_no_pictures_is_refused(make, tmp_path):
     seen = Senses(StateInputs("none"), "hashing", eyes="looks")
     assert Senses.from_dict(seen.as_dict()) == seen
-    assert (seen.sees, seen.observation) == ("pictures", "pixels")
+    assert (seen.sees, seen.observation, KIT.observation) == ("pictures", "pixels", "pixels")
     # as checkpoints of before there were pictures say it
     old = Senses.from_dict({"inputs": StateInputs("none").as_dict(), "encoder": "hashing", "version": "", "folder": ""})
     assert (old.sees, old.observation, old.eyes) == ("none", "state", "")
@@ -164,17 +164,10 @@ def test_a_start_that_saw_no_pictures_is_refused(make, tmp_path):
 def test_the_command_asks_for_demonstrations_with_pictures(tmp_path, looks):
     world = little_arm.world(tmp_path, per_task=1)
     arguments = [
-        "train",
-        "--method",
-        "seqft",
-        "--suite",
-        "Mini",
-        "--registry",
-        world / "registry.yaml",
-        "--order",
-        "0,",
+        *("train", "--method", "seqft", "--suite", "Mini", "--registry", world / "registry.yaml", "--order", "0,"),
+        *("--demos", world / "demos", "--encoder", "hashing", "--tensorboard", "off", "--no-evaluation"),
+        *("--out", tmp_path / "run"),
     ]
-    arguments += ["--demos", world / "demos", "--encoder", "hashing", "--tensorboard", "off", "--out", tmp_path / "run"]
     result = CliRunner().invoke(main, [*map(str, arguments), "--objects", "pictures"])
     assert result.exit_code == 2, result.output
     assert "demos make --pictures" in result.output
