@@ -32,7 +32,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = click.Path(path_type=Path)
 RECIPE_OPTIONS = (
-    click.option("--profile", default="cpu", show_default=True, help="cpu (states) or paper (pictures, CLIP)."),
+    click.option(
+        "--profile",
+        default="cpu",
+        show_default=True,
+        help="cpu (states, or frozen features of pictures) or paper (pictures, CLIP).",
+    ),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of every random stream."),
     click.option("--demos", type=_FOLDER, required=True, help="Folder of `gym-grounding demos make`, or LIBERO's own."),
     click.option("--demonstrations", type=click.IntRange(1), help="Of each task, the first ones; default: all."),
@@ -43,7 +48,9 @@ RECIPE_OPTIONS = (
     click.option("--schedule", help="one-cycle or constant; default: the profile's."),
     click.option("--accumulate", type=click.IntRange(1), help="Batches that make a step; default: the profile's."),
     click.option("--precision", help="float32, float16 or bfloat16; default: the profile's."),
-    click.option("--objects", help="cpu: what it sees besides itself: all, joints or none; default: the profile's."),
+    click.option(
+        "--objects", help="cpu: what it sees besides itself: all, joints, none or pictures; default: the profile's."
+    ),
     click.option("--encoder", help="Of sentences: minilm, or for tests hashing; default: the profile's."),
     click.option("--net", multiple=True, metavar="KEY=VALUE", help="cpu: width, layers, head, executed, dropout."),
     click.option("--clip", type=_FOLDER, help="paper: folder of openai/clip-vit-base-patch16 on your disk."),
@@ -168,6 +175,7 @@ def methods() -> None:
 def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, Any], **more: Any) -> None:
     import torch
 
+    from gym_grounding_policies.data.features import FOLDER
     from gym_grounding_policies.training.plan import planned
     from gym_grounding_policies.training.stages import How
     from gym_grounding_policies.training.stop import Stop
@@ -180,6 +188,7 @@ def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, 
         tensorboard=given["tensorboard"],
         progress=not given["quiet"],
         clip=_text(given["clip"]) or "",
+        features=given["demos"] / FOLDER,
         **more,
     )
     plan = planned(asked)
@@ -236,7 +245,7 @@ def _kit(given: Mapping[str, Any], act: str | None) -> Kit:
     if given["batch_size"] is not None:
         changes["batch"] = given["batch_size"]
     if given["objects"] is not None and found.objects is None:
-        raise InvalidOption("--objects is for the profile cpu; paper sees pictures")
+        raise InvalidOption("--objects is for the profile cpu; paper sees pictures through encoders that it trains")
     return dataclasses.replace(
         found,
         recipe=dataclasses.replace(found.recipe, **changes),

@@ -15,14 +15,14 @@ Rows = Mapping[str, NDArray[Any]]
 
 
 class Inputs(Protocol):
-    """From observations to inputs. ``tokens.StateInputs`` and ``PictureInputs`` are such."""
+    """From observations to inputs: ``tokens.StateInputs``, ``features.FeatureInputs`` or ``PictureInputs``."""
 
     @property
     def pictures(self) -> Mapping[str, str]:
-        """Key of a picture in the observation -> name of the input; pictures are read when they are needed."""
+        """Key of a picture in the observation -> name of the input; read when they are needed, not among ``keys``."""
 
     def keys(self, available: Collection[str]) -> tuple[str, ...]:
-        """The observation's keys that it reads, without pictures.
+        """The observation's keys that it reads, without those of ``pictures``.
 
         Raises:
             InvalidOption: ``available`` lacks some; says what to do.

@@ -250,7 +250,7 @@ def fitted(demonstrations: Iterable[Rows]) -> Normalisation:
     Raises:
         InvalidOption: there is none, or as ``StateInputs.keys``.
     """
-    sums = {name: _Moments(size) for name, size in SCALED.items()}
+    sums = {name: Moments(size) for name, size in SCALED.items()}
     for rows in demonstrations:
         things = [name for name in StateInputs().things(rows.keys()) if f"{name}_pos" in rows]
         for name in ("robot0_joint_pos", "robot0_gripper_qpos", HAND):
@@ -266,13 +266,18 @@ def fitted(demonstrations: Iterable[Rows]) -> Normalisation:
     )
 
 
-class _Moments:
-    """Mean and deviation of rows that come in parts, by Chan's rule for joining two parts."""
+class Moments:
+    """Mean and deviation of rows that come in parts, by Chan's rule for joining two parts.
 
-    def __init__(self, size: int) -> None:
+    Args:
+        size: shape of a row.
+    """
+
+    def __init__(self, *size: int) -> None:
         self.count, self.mean, self._squares = 0, np.zeros(size), np.zeros(size)
 
     def add(self, rows: NDArray[Any]) -> None:
+        """Takes rows (T, *size), at least one."""
         count, mean = len(rows), rows.mean(0)
         total, step = self.count + count, mean - self.mean
         self._squares += ((rows - mean) ** 2).sum(0) + step**2 * self.count * count / total

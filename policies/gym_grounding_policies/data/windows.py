@@ -102,7 +102,7 @@ def task_files(folder: str | Path, tasks: Sequence[Task]) -> tuple[TaskFile, ...
 
 
 def observed(files: Iterable[TaskFile], inputs: Inputs, settings: Settings) -> Iterator[dict[str, NDArray[Any]]]:
-    """The observations that ``inputs`` reads, without pictures: (T, ...) of one demonstration after the other.
+    """The observations that are the keys of ``inputs``: (T, ...) of one demonstration after the other.
 
     Raises:
         InvalidDemonstration: as ``Windows``.
@@ -117,7 +117,8 @@ def observed(files: Iterable[TaskFile], inputs: Inputs, settings: Settings) -> I
 class Windows:
     """Windows of several files, each by its number: file after file, demonstration after demonstration, start by start.
 
-    Everything but pictures is read and checked when it is made. A process that it is handed to opens the files anew.
+    Everything but ``Inputs.pictures`` is read and checked when it is made. A process that it is handed to opens the
+    files anew.
 
     Args:
         files: of the tasks.

@@ -17,7 +17,7 @@ from gym_grounding_policies.nets.images import ImageEncoder
 from gym_grounding_policies.nets.profiles import Profile
 from gym_grounding_policies.nets.sites import GROUPS, Site, changed, name_sites
 from gym_grounding_policies.nets.text import TextEncoder
-from gym_grounding_policies.nets.tokens import Numbers, Scaling, Things, mean_present
+from gym_grounding_policies.nets.tokens import Numbers, Scaling, Things, Views, mean_present
 from gym_grounding_policies.nets.transformer import TemporalTransformer
 
 Inputs = Mapping[str, Tensor]
@@ -68,7 +68,8 @@ class Actor(nn.Module):
         self.text = TextEncoder(profile.text) if profile.text else None
         self.proprio = nn.ModuleDict({name: Numbers(size, width, scaled) for name, size in profile.proprio})
         self.objects = Things(profile.objects.size, width, scaled) if profile.objects else None
-        self.stored = Things(profile.features.size, width, scaled) if profile.features else None
+        stored = profile.features
+        self.stored = Views(stored.count, stored.size, width, scaled) if stored else None
         self.film = Film(profile.said, profile.film_hidden, width)
         self.temporal = TemporalTransformer(width, profile.temporal)
         self.head = ActionHead(width, profile.head)
@@ -94,14 +95,16 @@ class Actor(nn.Module):
         return {name: sum(parameter.numel() for parameter in part.parameters()) for name, part in self.named_children()}
 
     def set_scaling(self, statistics: Mapping[str, tuple[Tensor, Tensor]]) -> None:
-        """Mean and standard deviation of the numbers of an input, such as ``proprio``, ``tokens``, ``features``.
+        """Mean and standard deviation of the numbers of an input, such as ``proprio`` or ``tokens`` (size,).
+
+        Those of ``features`` are (count, size).
 
         Raises:
             UnknownName: no input of that name is scaled.
             InvalidOption: a wrong size, or numbers that are not finite.
         """
         parts = {**self.proprio, "tokens": self.objects, "features": self.stored}
-        known = {name: part.scaling for name, part in parts.items() if isinstance(part, Numbers | Things)}
+        known = {name: part.scaling for name, part in parts.items() if isinstance(part, Numbers | Things | Views)}
         scalings = {name: one for name, one in known.items() if isinstance(one, Scaling)}
         for name, (mean, deviation) in statistics.items():
             if name not in scalings:

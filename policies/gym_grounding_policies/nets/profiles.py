@@ -64,7 +64,7 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Stored features of pictures, ``features`` (B, H, ``count``, ``size``): one token each."""
+    """Features of pictures by a frozen encoder, ``features`` (B, H, ``count``, ``size``): one token each."""
 
     count: int
     size: int
@@ -232,7 +232,7 @@ def cpu(
         proprio: size of ``proprio``.
         objects: size of an object token; 0 for none.
         sentence: size of the sentence feature.
-        features: number and size of stored picture features; None for none.
+        features: number and size of the pictures' features; None for none.
         dropout: also the rate of stochastic depth.
     """
     return Profile(

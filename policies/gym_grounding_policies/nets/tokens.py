@@ -16,10 +16,10 @@ class Scaling(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, *shape: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("deviation", torch.ones(size))
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("deviation", torch.ones(shape))
 
     def set(self, mean: Tensor, deviation: Tensor, least: float = 1e-3) -> None:
         """Takes the mean and standard deviation of each number; a deviation below ``least`` counts as 1.
@@ -29,12 +29,13 @@ class Scaling(nn.Module):
         """
         for name, given in (("mean", mean), ("deviation", deviation)):
             if given.shape != self.mean.shape or not bool(given.isfinite().all()):
-                raise InvalidOption(f"{name} has shape {tuple(given.shape)}; needs {len(self.mean)} finite numbers")
+                needed = " x ".join(map(str, self.mean.shape))
+                raise InvalidOption(f"{name} has shape {tuple(given.shape)}; needs {needed} finite numbers")
         self.mean.copy_(mean)
         self.deviation.copy_(torch.where(deviation < least, torch.ones_like(deviation), deviation))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., size) to (..., size)."""
+        """(..., *shape) to the same."""
         return (x - self.mean) / self.deviation
 
 
@@ -65,6 +66,23 @@ class Things(nn.Module):
         """(..., size) to (..., W)."""
         out: Tensor = self.outer(functional.gelu(self.inner(self.scaling(x)), approximate="tanh"))
         return out
+
+
+class Views(nn.Module):
+    """A token for each of a fixed number of views, each with a scaling and layers of its own.
+
+    Nothing among a view's numbers says which one it is, and two cameras vary differently.
+    """
+
+    def __init__(self, count: int, size: int, width: int, scaled: bool) -> None:
+        super().__init__()
+        self.scaling = Scaling(count, size) if scaled else nn.Identity()
+        self.each = nn.ModuleList(Things(size, width, scaled=False) for _ in range(count))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., count, size) to (..., count, W)."""
+        views = self.scaling(x).unbind(-2)
+        return torch.stack([one(view) for one, view in zip(self.each, views, strict=True)], dim=-2)
 
 
 def mean_present(tokens: Tensor, present: Tensor | None) -> Tensor:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gym_grounding.errors import UnknownName
+from gym_grounding.errors import InvalidOption, UnknownName
+from gym_grounding_policies.data.features import PICTURES, FeatureInputs
+from gym_grounding_policies.data.inputs import Inputs
 from gym_grounding_policies.data.language import SentenceWords
-from gym_grounding_policies.data.tokens import StateInputs
+from gym_grounding_policies.data.tokens import OBJECTS, StateInputs
 from gym_grounding_policies.data.windows import Settings
 from gym_grounding_policies.nets.profiles import PAPER, Profile, cpu
 from gym_grounding_policies.training.recipe import Recipe
@@ -23,7 +25,8 @@ class Kit:
         name: ``cpu`` or ``paper``.
         recipe: how weights are optimised.
         windows: how demonstrations are cut.
-        objects: what there are tokens for, see ``tokens.StateInputs``; None for pictures.
+        objects: what it sees besides itself: see ``tokens.StateInputs``, or ``pictures`` for the features of
+            ``features.FeatureInputs``; None for the published policy's pictures.
         encoder: of sentences.
         act: ``sample`` or ``mean``.
         horizon: greatest number of steps of an evaluated episode.
@@ -39,7 +42,18 @@ class Kit:
     horizon: int
     network: Mapping[str, Any] = field(default_factory=dict)
 
-    def profile(self, inputs: StateInputs | None, words: Any, network: Mapping[str, Any] | None = None) -> Profile:
+    def __post_init__(self) -> None:
+        """Raises InvalidOption for another choice of objects."""
+        known = (*OBJECTS, PICTURES)
+        if self.objects is not None and self.objects not in known:
+            raise InvalidOption(f"objects is {self.objects!r}; choose one of {', '.join(known)}")
+
+    @property
+    def observation(self) -> str:
+        """The kind of observation that it needs."""
+        return "pixels" if self.objects in (None, PICTURES) else "state"
+
+    def profile(self, inputs: Inputs, words: Any, network: Mapping[str, Any] | None = None) -> Profile:
         """The network for these inputs and this encoder.
 
         Args:
@@ -48,7 +62,7 @@ class Kit:
         Raises:
             UnknownName: the network has no such argument.
         """
-        if inputs is None:
+        if not isinstance(inputs, StateInputs | FeatureInputs):
             return PAPER
         assert isinstance(words, SentenceWords)
         sizes = inputs.sizes
@@ -60,6 +74,7 @@ class Kit:
             sizes["proprio"],
             sizes.get("tokens", 0),
             words.size,
+            inputs.form if isinstance(inputs, FeatureInputs) else None,
             chunk=self.windows.chunk,
             history=self.windows.history,
             **given,

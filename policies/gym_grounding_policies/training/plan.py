@@ -200,7 +200,6 @@ def planned(asked: Asked) -> TrainingPlan:
 
 
 def _evaluation(asked: Asked, settle: int) -> Plan:
-    observation = "pixels" if asked.kit.objects is None else "state"
     return Plan.make(
         asked.suite,
         registry=asked.registry,
@@ -211,7 +210,7 @@ def _evaluation(asked: Asked, settle: int) -> Plan:
         stages="all",
         final_conditions_every_stage=asked.every_stage,
         horizon=asked.kit.horizon if asked.horizon is None else asked.horizon,
-        settings=SceneSettings(observation=observation, settle_steps=settle),
+        settings=SceneSettings(observation=asked.kit.observation, settle_steps=settle),
         batch=asked.batch,
     )
 

@@ -31,6 +31,8 @@ from gym_grounding.plan import Plan
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report import CURVES
 from gym_grounding.store import RunStore
+from gym_grounding_policies.data.efficientnet import EfficientNetLite0
+from gym_grounding_policies.data.features import PICTURES, FeatureInputs, spread
 from gym_grounding_policies.data.tokens import StateInputs, fitted
 from gym_grounding_policies.data.windows import TaskFile, Windows, observed
 from gym_grounding_policies.nets.actor import Actor
@@ -69,6 +71,7 @@ class How:
         progress: whether to show any.
         accept_versions: go on although versions changed; see ``evaluate``.
         clip: folder of CLIP's tokenizer.
+        features: folder where features of pictures are kept; None for nowhere.
     """
 
     device: str = "cpu"
@@ -81,14 +84,15 @@ class How:
     progress: bool = True
     accept_versions: bool = False
     clip: str = ""
+    features: Path | None = None
 
 
 class Lessons:
     """The windows of each task of a training order, made when they are asked for."""
 
-    def __init__(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, plan: TrainingPlan, clip: str) -> None:
+    def __init__(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, plan: TrainingPlan, how: How) -> None:
         self._groups, self._settings = groups, plan.kit.windows
-        self._inputs, self._words = senses.make_inputs(), senses.make_words(clip)
+        self._inputs, self._words = senses.make_inputs(how.features), senses.make_words(how.clip)
 
     def __len__(self) -> int:
         """Number of lessons."""
@@ -197,9 +201,13 @@ class _Course:
             _check_start(plan, actor.profile, senses, start)
             self._say(f"weights, inputs and their scaling come from {start}")
         else:
-            senses = self._new_senses([one for group in groups for one in group])
-            profile = plan.kit.profile(senses.inputs, senses.make_words(self._how.clip), plan.network)
+            files = [one for group in groups for one in group]
+            senses = self._new_senses(files)
+            inputs = senses.make_inputs(self._how.features)
+            profile = plan.kit.profile(inputs, senses.make_words(self._how.clip), plan.network)
             actor = Actor.made(profile, stream(plan.seed, INITIAL))
+            if isinstance(inputs, FeatureInputs):
+                self._scale_features(actor, files, inputs)
             if actor.image is not None:
                 load_public_weights(actor, Path(self._how.clip) / WEIGHTS)
                 self._say(f"the encoders of pictures and text begin with the weights in {self._how.clip}")
@@ -208,13 +216,21 @@ class _Course:
 
     def _new_senses(self, files: Sequence[TaskFile]) -> Senses:
         kit = self._plan.kit
-        inputs = None
+        inputs, eyes = None, ""
+        if kit.objects == PICTURES:
+            eyes = EfficientNetLite0.installed().name
         if kit.objects is not None:
-            inputs = StateInputs(kit.objects)
+            inputs = StateInputs("none" if eyes else kit.objects)
             inputs = replace(inputs, normalisation=fitted(observed(files, inputs, kit.windows)))
             self._say(f"inputs are scaled by mean and deviation of the demonstrations of all {len(files)} tasks")
-        senses = Senses(inputs, kit.encoder, folder=self._how.clip)
+        senses = Senses(inputs, kit.encoder, folder=self._how.clip, eyes=eyes)
         return replace(senses, version=senses.make_words().name)
+
+    def _scale_features(self, actor: Actor, files: Sequence[TaskFile], inputs: FeatureInputs) -> None:
+        kept = "; none are kept" if self._how.features is None else f", kept in {self._how.features}"
+        self._say(f"the demonstrations' pictures become features of a frozen encoder once, which takes a while{kept}")
+        with self._stop.at_once():
+            actor.set_scaling({"features": spread(observed(files, inputs, self._plan.kit.windows), inputs)})
 
     def _go_on(self, groups: Sequence[Sequence[TaskFile]]) -> int:
         """Takes up the run where it was stopped; the log's length there."""
@@ -236,12 +252,13 @@ class _Course:
     def _set_up(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, learner: Any) -> None:
         how = self._how
         self._senses = senses
-        self._lessons = Lessons(groups, senses, self._plan, how.clip)
+        self._lessons = Lessons(groups, senses, self._plan, how)
         self._training = Training(learner, self._plan.kit.recipe, self._streams, how.device, how.compiled, how.readers)
 
     def _one_stage(self) -> None:
         number, began = self._training.place.task, time.monotonic()
-        data = self._training.data(self._lessons.windows(number))
+        with self._stop.at_once():
+            data = self._training.data(self._lessons.windows(number))
         moments = self._training.task(data)
         with contextlib.closing(moments):  # type: ignore[type-var]
             for moment in moments:
@@ -401,7 +418,7 @@ def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Pa
     theirs = {
         "history": profile.history,
         "chunk": profile.head.chunk,
-        "sees": None if senses.inputs is None else senses.inputs.objects,
+        "sees": senses.sees,
         "encoder": senses.encoder,
     }
     changed = [f"{name} {theirs[name]} there, {mine[name]} asked" for name in mine if mine[name] != theirs[name]]

@@ -190,6 +190,21 @@ def test_given_numbers_are_scaled(tiny):
         Actor.made(tiny.profiles["paper"], source()).set_scaling({"joint": (torch.zeros(7), torch.ones(7))})
 
 
+def test_each_camera_has_a_scaling_and_layers_of_its_own(tiny):
+    actor, batch = Actor.made(tiny.profiles["cpu"], source()).eval(), tiny.window("cpu")
+    before = actor.stored(batch.observations["features"])
+    assert before.shape == (4, 3, 2, 16)
+    swapped = actor.stored(batch.observations["features"].flip(2))
+    assert not torch.isclose(before.flip(2), swapped, atol=1e-4).all(-1).any()
+    mean, deviation = torch.arange(14.0).reshape(2, 7), 1 + torch.arange(14.0).reshape(2, 7)
+    actor.set_scaling({"features": (mean, deviation)})
+    torch.testing.assert_close(
+        actor.stored(batch.observations["features"] * deviation + mean), before, atol=1e-5, rtol=1e-5
+    )
+    with pytest.raises(InvalidOption, match="needs 2 x 7 finite numbers"):
+        actor.set_scaling({"features": (mean[0], deviation[0])})
+
+
 def test_inputs_are_selectable(tiny):
     given = tiny.window("cpu")
     for objects, features in ((6, None), (0, (2, 7)), (0, None)):
