@@ -43,6 +43,8 @@ class Policy(Protocol):
         needs_task_identity (bool): ``start`` also gets ``tasks=``, the task id of each scene, such as
             ``LiberoGoal-T3``. The records say so. Without it a policy never learns the task except from the words.
         observation (str): the observation kind it was made for: pixels, state or both.
+        versions (mapping, name -> text): of code that decides what it does, kept in the run's header and compared when
+            a run goes on. Its module's file and files among its options are known without it.
         mean_action(observations, state) -> (B, n) float array: the deterministic action; used by the probes.
         log_prob(observations, state, actions) -> (B,) float array: log density of given actions; used by the probes.
         remarks(state) -> B sentences: what it is doing, in words; shown in films.
@@ -149,6 +151,18 @@ def actions_of(
     if not (isinstance(result, tuple) and len(result) == 2):
         raise PolicyError(f"it returned {type(result).__name__}; it must return (actions, state)")
     return numbers_of(result[0], shape), result[1]
+
+
+def versions_of(policy: Policy) -> dict[str, str]:
+    """What a policy declares of its code; nothing for a policy without ``versions``.
+
+    Raises:
+        PolicyError: it is no mapping of text.
+    """
+    declared = getattr(policy, "versions", {})
+    if not isinstance(declared, Mapping) or not all(isinstance(one, str) for pair in declared.items() for one in pair):
+        raise PolicyError(f"{type(policy).__name__}.versions is {declared!r}; it must map names to text")
+    return dict(declared)
 
 
 def notes_of(policy: Policy, state: State, row: int) -> dict[str, Any]:

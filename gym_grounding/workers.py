@@ -27,7 +27,7 @@ from typing import Any, Protocol
 from gym_grounding import manifest as manifests
 from gym_grounding.errors import GroundingError, InvalidOption, PolicyError, WorkerDied
 from gym_grounding.plan import Plan, cell_id
-from gym_grounding.policy import Policy, PolicySource, check_observation
+from gym_grounding.policy import Policy, PolicySource, check_observation, versions_of
 from gym_grounding.processes import enter, one_thread_each
 from gym_grounding.records import Cell, EpisodeRecord, ErrorRecord
 from gym_grounding.rollout import Outcome, Watch, error_record, run_unit
@@ -60,7 +60,7 @@ class PolicyFacts:
 
     Attributes:
         task_identity: it wants to be told the task.
-        versions: distribution -> version of the libraries that it loaded.
+        versions: distribution -> version of the libraries that it loaded, and what it declares of its code.
     """
 
     task_identity: bool
@@ -421,7 +421,7 @@ def _facts(policy: Policy) -> PolicyFacts:
         if module in sys.modules:
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
                 versions[distribution] = importlib.metadata.version(distribution)
-    return PolicyFacts(bool(getattr(policy, "needs_task_identity", False)), versions)
+    return PolicyFacts(bool(getattr(policy, "needs_task_identity", False)), versions_of(policy) | versions)
 
 
 def _check_sendable(source: PolicySource) -> None:

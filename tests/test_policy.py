@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from gym_grounding.errors import InvalidOption, PolicyError, UnknownName
-from gym_grounding.policy import CallablePolicy, Policy, PolicySource, as_policy, load_policy, numbers_of, options_of
+from gym_grounding.policy import (
+    CallablePolicy,
+    Policy,
+    PolicySource,
+    as_policy,
+    load_policy,
+    numbers_of,
+    options_of,
+    versions_of,
+)
 
 MODULE = '''
 import numpy as np
@@ -224,3 +233,19 @@ def test_a_functions_observation_kind_is_kept():
 def test_a_class_is_no_policy_by_itself():
     with pytest.raises(PolicyError, match="is a class; pass an instance"):
         as_policy(CallablePolicy)
+
+
+class Versioned:
+    def __init__(self, versions):
+        self.versions = versions
+
+
+def test_a_policy_may_say_what_its_code_is():
+    assert versions_of(object()) == {}
+    assert versions_of(Versioned({"my code": "12ab"})) == {"my code": "12ab"}
+
+
+@pytest.mark.parametrize("versions", ["1.0", {"code": 1}, {1: "one"}, None])
+def test_versions_are_text_by_name(versions):
+    with pytest.raises(PolicyError, match=r"Versioned\.versions is"):
+        versions_of(Versioned(versions))

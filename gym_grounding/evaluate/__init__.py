@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gym_grounding.evaluate._evaluate import evaluate
-from gym_grounding.evaluate._header import make_header
+from gym_grounding.evaluate._header import make_header, package_hash
 
-__all__ = ["evaluate", "make_header"]
+__all__ = ["evaluate", "make_header", "package_hash"]

@@ -43,7 +43,7 @@ RECIPE_OPTIONS = (
     click.option("--demonstrations", type=click.IntRange(1), help="Of each task, the first ones; default: all."),
     click.option("--epochs", type=click.IntRange(0), help="Of each task; default: the profile's."),
     click.option("--batch-size", type=click.IntRange(1), help="Windows; default: the profile's."),
-    click.option("--lr", type=float, help="Learning rate at its peak; default: the profile's."),
+    click.option("--lr", type=float, help="Learning rate at its peak; default: the profile's for such methods."),
     click.option("--weight-decay", type=float, help="Of AdamW; default: the profile's."),
     click.option("--schedule", help="one-cycle or constant; default: the profile's."),
     click.option("--accumulate", type=click.IntRange(1), help="Batches that make a step; default: the profile's."),
@@ -63,6 +63,7 @@ HOW_OPTIONS = (
     click.option("--compile", "compiled", is_flag=True, help="Let torch.compile translate the network."),
     click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Of torch, in training."),
     click.option("--tensorboard", default="auto", show_default=True, help="auto, on, off."),
+    click.option("--accept-versions", is_flag=True, help="Go on although code or libraries changed."),
     click.option("--quiet", is_flag=True, help="No progress."),
 )
 
@@ -96,7 +97,6 @@ def main() -> None:
 @click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Episodes side by side.")
 @click.option("--no-evaluation", is_flag=True, help="Train only.")
 @click.option("--workers", type=click.IntRange(0), default=1, show_default=True, help="Processes of evaluations.")
-@click.option("--accept-versions", is_flag=True, help="Go on although code or libraries changed.")
 @with_options(*HOW_OPTIONS)
 @click.option("--out", type=Directory(), required=True, help="Folder of the run; if it holds this run, it goes on.")
 def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None:
@@ -120,7 +120,7 @@ def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None
         horizon=given["horizon"],
         batch=given["batch"],
     )
-    _run(run, asked, out, given, workers=given["workers"], accept_versions=given["accept_versions"])
+    _run(run, asked, out, given, workers=given["workers"])
 
 
 @main.command()
@@ -187,6 +187,7 @@ def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, 
         compiled=given["compiled"],
         tensorboard=given["tensorboard"],
         progress=not given["quiet"],
+        accept_versions=given["accept_versions"],
         clip=_text(given["clip"]) or "",
         features=given["demos"] / FOLDER,
         **more,
@@ -240,6 +241,8 @@ def _kit(given: Mapping[str, Any], act: str | None) -> Kit:
     from gym_grounding_policies.training.kits import kit
 
     found = kit(given["profile"])
+    if "method" in given:
+        found = found.for_method(learners.get(given["method"]).adapts)
     names = ("epochs", "lr", "weight_decay", "schedule", "accumulate", "precision")
     changes = {name: given[name] for name in names if given[name] is not None}
     if given["batch_size"] is not None:

@@ -21,6 +21,7 @@ from gym_grounding_policies.nets.sites import changed
 from gym_grounding_policies.training.build import load_learner
 from gym_grounding_policies.training.checkpoint import Checkpoint, exists, read
 from gym_grounding_policies.training.senses import Senses
+from gym_grounding_policies.training.versions import code_of
 
 ACTS = ("sample", "mean")
 
@@ -99,7 +100,8 @@ class Trained:
 
     A chunk of actions is carried out in part before the next look; in between, observations are left alone, unless the
     policy looks back over several steps. Each episode goes through the network by itself, so that it is the same to
-    the last bit in any batch.
+    the last bit in any batch. A window of several steps is encoded anew at each look, under the present route, as in
+    training; the public code keeps each step as it was encoded in its time.
 
     Args:
         run: directory of ``gym-grounding-policies train``, or of a single checkpoint; ``{seed}`` in it is replaced.
@@ -149,6 +151,7 @@ class Trained:
         if self._act not in ACTS:
             raise InvalidOption(f"act is {act!r}; choose {' or '.join(ACTS)}")
         self._profile = self._learner.actor.profile
+        self.versions = code_of(str(about["method"]))
 
     def start(self, instructions: Sequence[str], seed: Sequence[int], tasks: Sequence[str] | None = None) -> State:
         """New episodes.

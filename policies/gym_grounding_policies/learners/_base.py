@@ -118,6 +118,7 @@ class Learner(nn.Module, ABC):
         name: of the method.
         Settings: frozen dataclass of plain values, with the published values as defaults.
         task_index_in_training, task_index_at_test: whether the learner uses the number of the scene's own task there.
+        adapts: whether it trains additions to a frozen actor, for which a profile may have a rate of its own.
         begun: number of tasks begun so far.
         augment: changes the pictures of a batch as the loop does with those that it hands to ``loss``; for windows that
             a learner reads itself and learns from beside them. The loop sets it; it draws from the loop's own stream.
@@ -127,6 +128,7 @@ class Learner(nn.Module, ABC):
     Settings: ClassVar[type[Any]]
     task_index_in_training: ClassVar[bool] = False
     task_index_at_test: ClassVar[bool] = False
+    adapts: ClassVar[bool] = False
 
     def __init__(self, actor: Actor, settings: Any, generator: torch.Generator) -> None:
         super().__init__()

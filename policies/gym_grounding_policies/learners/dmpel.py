@@ -179,6 +179,7 @@ class Dmpel(Learner):
 
     name = "dmpel"
     Settings = Settings
+    adapts = True
     task_index_in_training = True
     fit: Tensor
 

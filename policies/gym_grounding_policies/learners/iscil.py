@@ -62,6 +62,7 @@ class IsCil(Learner):
 
     name = "iscil"
     Settings = Settings
+    adapts = True
     task_index_in_training = True
     own: Tensor
 

@@ -68,6 +68,7 @@ class L2m(Learner):
 
     name = "l2m"
     Settings = Settings
+    adapts = True
     counts: Tensor
     rarity: Tensor
     batches: Tensor

@@ -55,6 +55,7 @@ class Tail(Learner):
 
     name = "tail"
     Settings = Settings
+    adapts = True
     task_index_in_training = True
     task_index_at_test = True
 

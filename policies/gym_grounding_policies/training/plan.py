@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,10 @@ from gym_grounding_policies.training.build import settings_of
 from gym_grounding_policies.training.checkpoint import describe
 from gym_grounding_policies.training.kits import Kit
 from gym_grounding_policies.training.senses import Senses
+from gym_grounding_policies.training.versions import versions
 
 FILE = "training.json"
 SELECTIONS = ("last", "best")
-PACKAGES = ("gym-grounding", "torch", "numpy", "safetensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,11 @@ class TrainingPlan:
         data: dict[str, Any] = json.loads(json.dumps(kept))
         return data
 
-    def keep(self, out: Path) -> None:
+    def keep(self, out: Path, new: bool = False) -> None:
         """Write down what the run in a folder is, or check that it is this one.
+
+        Args:
+            new: nothing was done there yet; what stands there is replaced.
 
         Raises:
             PlanMismatch: the folder holds another training run; names every difference.
@@ -115,7 +117,7 @@ class TrainingPlan:
             UnwritableOutput: it cannot be written.
         """
         path = out / FILE
-        if not path.exists():
+        if new or not path.exists():
             write_bytes(path, (json.dumps(self.as_dict(), indent=1) + "\n").encode())
             return
         try:
@@ -245,20 +247,9 @@ def hash_of(path: Path) -> str:
         raise InvalidDemonstration(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def versions() -> dict[str, str]:
-    """Distribution -> version, of what training computes with."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
-            found[name] = "unknown"
-    return found
-
-
 def about_of(plan: TrainingPlan, senses: Senses, profile: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """What a checkpoint says of itself."""
-    return {**plan.as_dict(), "senses": senses.as_dict(), "profile": profile, "versions": versions(), **more}
+    return {**plan.as_dict(), "senses": senses.as_dict(), "profile": profile, "versions": versions(plan.method), **more}
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -30,6 +30,7 @@ from gym_grounding.evaluate import evaluate
 from gym_grounding.plan import Plan
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report import CURVES
+from gym_grounding.store import FILE as RECORDS
 from gym_grounding.store import RunStore
 from gym_grounding_policies.data.efficientnet import EfficientNetLite0
 from gym_grounding_policies.data.features import PICTURES, FeatureInputs, spread
@@ -46,6 +47,7 @@ from gym_grounding_policies.training.loop import Moment, Streams, Training, stre
 from gym_grounding_policies.training.plan import TrainingPlan, about_of, files_of
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.stop import Stop
+from gym_grounding_policies.training.versions import check_versions, versions
 
 POLICY = "gym_grounding_policies.trained:Trained"
 NOW, BEST, TRY, EPOCHS = "now", "best", "try", "epochs"
@@ -69,7 +71,7 @@ class How:
         log_every: steps between two lines of the log.
         tensorboard: see ``log.Log``.
         progress: whether to show any.
-        accept_versions: go on although versions changed; see ``evaluate``.
+        accept_versions: go on although code or libraries changed; see ``versions`` and ``evaluate``.
         clip: folder of CLIP's tokenizer.
         features: folder where features of pictures are kept; None for nowhere.
     """
@@ -128,9 +130,7 @@ def train(
     tasks = [manifests.load(plan.registry).task(name) for name in plan.order]
     groups = [[one] for one in files_of(demonstrations, tasks)]
     with _locked(out):
-        plan.keep(out)
-        course = _Course(plan, groups, out, how, start, say, stop or Stop())
-        course.run()
+        _Course(plan, groups, out, how, start, say, stop or Stop()).run()
 
 
 def pretrain(
@@ -149,9 +149,8 @@ def pretrain(
     """
     tasks = [manifests.load(plan.registry).task(name) for name in plan.order]
     with _locked(out):
-        plan.keep(out)
-        course = _Course(plan, [files_of(demonstrations, tasks)], out, how, start, say, stop or Stop(), "pretraining")
-        course.run()
+        groups = [files_of(demonstrations, tasks)]
+        _Course(plan, groups, out, how, start, say, stop or Stop(), "pretraining").run()
 
 
 class _Course:
@@ -172,11 +171,16 @@ class _Course:
         self._streams = Streams(plan.seed)
         self._points: list[tuple[int, float]] = []
         self._curves: list[tuple[str, int, float]] = []
+        self._ended: tuple[int, str] | None = None
         length = 0
+        if begun(out):
+            plan.keep(out)
         if exists(out / NOW):
             length = self._go_on(groups)
         else:
             self._begin(groups, start)
+        # Not before: what could not begin leaves the folder free for another try.
+        plan.keep(out, new=not begun(out))
         self._log = Log(out, length, how.tensorboard)
         self._progress = Progress(how.progress)
         self._saved = time.monotonic()
@@ -237,6 +241,8 @@ class _Course:
         place = self._out / NOW
         found = read(place, training=True)
         self._plan.check(found.about, place)
+        if not self._how.accept_versions:
+            check_versions(found.about["versions"], versions(self._plan.method), self._out)
         learner = load_learner(found, place, self._streams.learner)
         self._set_up(groups, Senses.from_dict(found.about["senses"]), learner)
         at = found.going_on["loop"]["place"]
@@ -245,6 +251,7 @@ class _Course:
         self._training.restore(dict(found.training), dict(found.going_on["loop"]))
         self._points = [(int(epoch), float(value)) for epoch, value in found.going_on["points"]]
         self._curves = [(str(task), int(epoch), float(value)) for task, epoch, value in found.going_on["curves"]]
+        self._ended = tuple(found.going_on["ended"]) if found.going_on["ended"] else None
         where = "between two tasks" if at["phase"] is None else f"epoch {at['epoch']}, batch {at['batch']}"
         self._say(f"going on in {self._out}: task {at['task'] + 1} of {len(self._lessons)}, {where}")
         return int(found.going_on["log"])
@@ -298,6 +305,9 @@ class _Course:
         if not every or phase.replay or (phase.name != "learn" and rule != "best"):
             return
         epoch = moment.place.epoch
+        # This moment comes again to a run that was stopped at it.
+        if self._ended == (moment.place.task, phase.name):
+            return
         if (epoch % every == 0 or moment.last) and epoch not in [one for one, _ in self._points]:
             self._look(moment)
         if moment.last:
@@ -324,7 +334,7 @@ class _Course:
         if moment.phase.name == "learn":
             self._curves += [(self._name(moment.place.task), *one) for one in self._points]
             self._write_curves()
-        self._points = []
+        self._points, self._ended = [], (moment.place.task, moment.phase.name)
 
     def _success(self, moment: Moment) -> float:
         task, epoch = moment.place.task, moment.place.epoch
@@ -399,6 +409,7 @@ class _Course:
     def _save(self) -> None:
         tensors, plain = self._training.state()
         going_on = {"loop": plain, "points": self._points, "curves": self._curves, "log": self._log.length}
+        going_on["ended"] = self._ended
         found = self._checkpoint("now")
         write(self._out / NOW, replace(found, going_on=going_on, training=tensors))
         self._saved = time.monotonic()
@@ -409,6 +420,11 @@ class _Course:
         rows.writerow(("seed", "task", "epoch", "success"))
         rows.writerows((self._plan.seed, *one) for one in self._curves)
         write_bytes(self._out / CURVES, text.getvalue().encode())
+
+
+def begun(out: Path) -> bool:
+    """Whether a folder holds something of a run that another one must not touch."""
+    return exists(out / NOW) or (out / RECORDS).exists()
 
 
 def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:

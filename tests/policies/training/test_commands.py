@@ -16,6 +16,7 @@ from gym_grounding_policies import learners
 from gym_grounding_policies.commands import main
 from gym_grounding_policies.training import log
 from gym_grounding_policies.training.checkpoint import FILE, read
+from gym_grounding_policies.training.versions import code_of
 from policies.training import little, little_arm
 
 from gym_grounding.cli import main as suite
@@ -97,6 +98,16 @@ def test_train_says_its_choices_goes_on_and_reports(world, tmp_path):
     assert "seqft" in report.output
 
 
+@pytest.mark.parametrize(
+    ("method", "more", "rate"),
+    [("er", [], "0.002"), ("tail", [], "0.004"), ("tail", ["--lr", "0.01"], "0.01")],
+)
+def test_methods_that_adapt_a_frozen_actor_have_a_rate_of_their_own(world, tmp_path, method, more, rate):
+    result = called(options(world, tmp_path / "run", "--epochs", "0", "--no-evaluation", *more, method=method))
+    assert result.exit_code == 0, result.output
+    assert f"batch 64, rate {rate} (one-cycle)" in result.output
+
+
 def test_the_trained_policy_is_one_for_the_suites_own_command(world, tmp_path):
     out = tmp_path / "run"
     assert called(options(world, out, "--epochs", "1", "--no-evaluation")).exit_code == 0
@@ -108,6 +119,9 @@ def test_the_trained_policy_is_one_for_the_suites_own_command(world, tmp_path):
     assert result.exit_code == 0, result.output
     with RunStore.open(tmp_path / "again") as store:
         assert [one.notes for one in store.episodes()] == [{}] * 2
+        assert (
+            store.header.versions["gym-grounding-policies source"] == code_of("seqft")["gym-grounding-policies source"]
+        )
 
 
 def test_a_learner_of_another_package_plugs_in(world, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from gym_grounding_policies.training.kits import CPU
 from gym_grounding_policies.training.plan import Asked, Selection, planned
 from gym_grounding_policies.training.stages import How, pretrain, train
 from gym_grounding_policies.training.stop import Stop
+from gym_grounding_policies.training.versions import code_of
 from policies.training import little, little_arm
 
 from gym_grounding.errors import CorruptRun, InvalidDemonstration, InvalidOption, PlanMismatch, PolicyError
@@ -204,13 +205,14 @@ def test_the_earliest_best_epoch_goes_on(asked, tmp_path, monkeypatch, values, k
     assert little.equal(ends[0], seen[kept])
 
 
-def test_a_stop_between_two_looks_keeps_the_best(asked, tmp_path, monkeypatch):
+@pytest.mark.parametrize("rule", ["best", "last"])
+def test_a_stop_between_two_looks_keeps_the_best_and_the_curve(asked, tmp_path, monkeypatch, rule):
     values = {0: 0.0, 1: 0.6, 2: 0.4}
     monkeypatch.setattr(stages._Course, "_success", lambda self, moment: values[moment.place.epoch])
     monkeypatch.setattr(little.Standin, "phases", lambda self, k: (little.LEARN,))
-    chosen = dataclasses.replace(asked, selection=Selection("best", 1, (2,)), tasks=("Mini-T1",), init_states=(0,))
+    chosen = dataclasses.replace(asked, selection=Selection(rule, 1, (2,)), tasks=("Mini-T1",), init_states=(0,))
     run(chosen, tmp_path / "whole")
-    for count in range(0, 20, 3):
+    for count in range(9):
         out = tmp_path / str(count)
         try:
             run(chosen, out, stop=After(count))
@@ -279,6 +281,46 @@ def test_a_checkpoint_of_another_method_under_the_same_plan_is_refused(asked, tm
     path.write_text(json.dumps(text | {"structure": {"begun": 1, "extra": 4, "stored": []}}))
     with pytest.raises(CorruptRun, match="its tensors do not fit method 'standin'"):
         run(asked, tmp_path / "run")
+
+
+def test_another_code_or_library_is_refused_unless_accepted(asked, tmp_path, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        run(asked, tmp_path / "run", stop=After(2))
+    known = stages.versions(STANDIN)
+    assert known.keys() >= {"torch", "gym-grounding source", "gym-grounding-policies source", "method source"}
+    changed = known | {"torch": "9.9", "method source": "abc"}
+    monkeypatch.setattr(stages, "versions", lambda method: changed)
+    said = r"torch was 2\S+, is 9\.9; method source was \S+, is abc.*--accept-versions"
+    with pytest.raises(PlanMismatch, match=said):
+        run(asked, tmp_path / "run")
+    run(asked, tmp_path / "run", dataclasses.replace(HOW, accept_versions=True))
+
+
+def test_the_code_of_a_method_of_another_package_is_a_version(tmp_path, monkeypatch):
+    file = tmp_path / "others_method.py"
+    text = "from gym_grounding_policies.learners.seqft import SeqFt\n\n\nclass Mine(SeqFt):\n    name = 'mine'\n"
+    file.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    first = code_of("others_method:Mine")
+    file.write_text(text + "    more = 1\n")
+    assert code_of("others_method:Mine")["method source"] != first["method source"]
+    assert "method source" not in code_of("er")
+
+
+def test_what_could_not_begin_leaves_the_folder_free(asked, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "new_learner", _refused)
+        with pytest.raises(InvalidOption, match="not like this"):
+            run(asked, tmp_path / "run")
+    other = dataclasses.replace(asked, seed=asked.seed + 1)
+    with pytest.raises(KeyboardInterrupt):
+        run(other, tmp_path / "run", stop=After(2))
+    with pytest.raises(PlanMismatch, match="seed is"):
+        run(asked, tmp_path / "run")
+
+
+def _refused(*arguments):
+    raise InvalidOption("not like this")
 
 
 def test_two_processes_do_not_train_one_run(asked, tmp_path):
