@@ -414,15 +414,18 @@ class _Course:
 def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:
     """Raises InvalidOption where a start has other windows, inputs or network than the plan."""
     windows = plan.kit.windows
-    mine = {"history": windows.history, "chunk": windows.chunk, "sees": plan.kit.objects, "encoder": plan.kit.encoder}
-    theirs = {
+    mine: dict[str, object] = {
+        "history": windows.history,
+        "chunk": windows.chunk,
+        "sees": plan.kit.objects,
+        "encoder": plan.kit.encoder,
+        **plan.network,
+    }
+    theirs: dict[str, object] = {
         "history": profile.history,
         "chunk": profile.head.chunk,
         "sees": senses.sees,
         "encoder": senses.encoder,
-    }
-    mine |= plan.network
-    theirs |= {
         "width": profile.width,
         "layers": profile.temporal.layers,
         "head": profile.head.kind,

@@ -326,7 +326,7 @@ class Many(little.Standin):
 
 
 class Number(Many):
-    wrong = staticmethod(float)
+    wrong = staticmethod(torch.Tensor.item)
 
 
 @pytest.mark.parametrize(("kind", "what"), [(Many, "a tensor of shape (4,)"), (Number, "float")])
