@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ import click
 
 from gym_grounding import conditions as condition_modules
 from gym_grounding import manifest as manifests
-from gym_grounding.cli import Commands, Directory, conditions_of, order_of, with_options
+from gym_grounding.cli import BadInput, Commands, Directory, conditions_of, order_of, with_options
 from gym_grounding.errors import InvalidOption
 from gym_grounding.plan import Plan
 from gym_grounding.policy import options_of
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EXTRA = ("torch", "safetensors", "tokenizers")
+"""Modules of the extra ``policies`` that the commands import."""
+THREADS = os.cpu_count() or 1
+"""More only wait for each other, and very many end the process."""
 _FOLDER = click.Path(path_type=Path)
 RECIPE_OPTIONS = (
     click.option(
@@ -61,14 +66,28 @@ HOW_OPTIONS = (
     click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1."),
     click.option("--readers", type=click.IntRange(0), default=0, show_default=True, help="Processes that read ahead."),
     click.option("--compile", "compiled", is_flag=True, help="Let torch.compile translate the network."),
-    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Of torch, in training."),
+    click.option(
+        "--threads", type=click.IntRange(1, THREADS), default=1, show_default=True, help="Of torch, in training."
+    ),
     click.option("--tensorboard", default="auto", show_default=True, help="auto, on, off."),
     click.option("--accept-versions", is_flag=True, help="Go on although code or libraries changed."),
     click.option("--quiet", is_flag=True, help="No progress."),
 )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(Commands):
+    """Says too how to install what is missing."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] not in EXTRA:
+                raise
+            raise BadInput(f"{error.name} is not installed. Run: pip install 'gym-grounding[policies]'") from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gym-grounding")
 def main() -> None:
     """Continual imitation learners on LIBERO, trained by one loop and evaluated like any policy."""
@@ -176,10 +195,12 @@ def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, 
     import torch
 
     from gym_grounding_policies.data.features import FOLDER
+    from gym_grounding_policies.devices import device_of
     from gym_grounding_policies.training.plan import planned
     from gym_grounding_policies.training.stages import How
     from gym_grounding_policies.training.stop import Stop
 
+    device_of(given["device"])
     torch.set_num_threads(given["threads"])
     how = How(
         device=given["device"],

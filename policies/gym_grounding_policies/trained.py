@@ -15,15 +15,15 @@ from torch import Tensor
 
 from gym_grounding.errors import InvalidOption, PolicyError
 from gym_grounding.policy import Observations
+from gym_grounding_policies.devices import device_of
 from gym_grounding_policies.learners._base import Learner
 from gym_grounding_policies.nets.heads import Density
 from gym_grounding_policies.nets.sites import changed
 from gym_grounding_policies.training.build import load_learner
 from gym_grounding_policies.training.checkpoint import Checkpoint, exists, read
+from gym_grounding_policies.training.kits import ACTS
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.versions import code_of
-
-ACTS = ("sample", "mean")
 
 Row = Mapping[str, Tensor]
 """Inputs of one episode: name -> (h, ...)."""
@@ -115,7 +115,7 @@ class Trained:
     Raises:
         CorruptRun, WrongVersion: no checkpoint, or one that cannot be read.
         PolicyError: a checkpoint of another seed or stage.
-        InvalidOption: an unknown way to act.
+        InvalidOption: an unknown way to act, or a device that is not here.
 
     Attributes:
         observation: the kind that the checkpoint was trained on. The class says ``state``, as in the profile ``cpu``,
@@ -139,7 +139,7 @@ class Trained:
         found = read(place)
         about = found.about
         _check(place, found, stage if checkpoint is None else None, seed)
-        self._device = torch.device(device)
+        self._device = device_of(device)
         self._learner: Learner = load_learner(found, place, torch.Generator()).to(self._device).eval()
         self._learner.requires_grad_(False)
         senses = Senses.from_dict(about["senses"])
@@ -149,7 +149,7 @@ class Trained:
         self._numbers = {task: number for number, task in enumerate(about["order"])}
         self._act = str(about["act"]) if act is None else act
         if self._act not in ACTS:
-            raise InvalidOption(f"act is {act!r}; choose {' or '.join(ACTS)}")
+            raise InvalidOption(f"act is {self._act!r}; choose {' or '.join(ACTS)}")
         self._profile = self._learner.actor.profile
         self.versions = code_of(str(about["method"]))
 

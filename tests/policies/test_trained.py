@@ -292,6 +292,11 @@ def test_what_does_not_fit_is_refused(tmp_path):
         Trained(str(tmp_path / "nothing"))
     with pytest.raises(InvalidOption, match="act is 'guess'; choose sample or mean"):
         Trained(str(tmp_path), act="guess")
+    with pytest.raises(InvalidOption, match="device is 'cuda:99', on which nothing can be computed here"):
+        Trained(str(tmp_path), device="cuda:99")
+    kept(tmp_path / "odd", act="none")
+    with pytest.raises(InvalidOption, match="act is 'none'; choose sample or mean"):
+        Trained(str(tmp_path / "odd"))
 
 
 def test_another_sentence_encoder_is_refused(tmp_path):

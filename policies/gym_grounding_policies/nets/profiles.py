@@ -9,6 +9,8 @@ from typing import Any
 from gym_grounding.errors import InvalidOption
 
 CAMERAS = ("agentview", "eye_in_hand")
+MOST_WIDTH, MOST_LAYERS = 8192, 128
+"""Beyond what fits into any memory here; a slip of the pen is said before it is tried."""
 UNUSED_PROJECTION = 768 * 512 + 512
 """Parameters of a projection in timm's CLIP ViT-B/16 that the published policy carries and never uses.
 
@@ -150,8 +152,12 @@ class Profile:
         for wrong, why in (
             (head.kind not in ("gmm", "l1"), f"head.kind is {head.kind!r}; choose gmm or l1"),
             (not self.proprio, "proprio is empty; its first token is the one that is read out"),
+            (not 2 <= self.width <= MOST_WIDTH, f"width is {self.width}; must be 2 to {MOST_WIDTH}"),
             (self.width % 2 != 0, f"width is {self.width}; must be even"),
             (self.width % temporal.heads != 0, f"width is {self.width}; must divide by {temporal.heads} heads"),
+            (not 1 <= temporal.layers <= MOST_LAYERS, f"layers is {temporal.layers}; must be 1 to {MOST_LAYERS}"),
+            (not 0 <= temporal.dropout < 1, f"dropout is {temporal.dropout}; must be in [0, 1)"),
+            (not 0 <= temporal.depth_dropout < 1, f"depth_dropout is {temporal.depth_dropout}; must be in [0, 1)"),
             (self.history < 1, f"history is {self.history}; must be at least 1"),
             (not 1 <= self.executed <= head.chunk, f"executed is {self.executed}; must be 1 to chunk={head.chunk}"),
             (self.text is None and self.sentence < 1, "sentence is 0 and there is no text encoder: no language"),

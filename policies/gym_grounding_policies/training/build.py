@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 
-from gym_grounding.errors import CorruptRun, InvalidOption, UnknownName
+from gym_grounding.errors import CorruptRun, InvalidOption
 from gym_grounding_policies import learners
 from gym_grounding_policies.learners._base import Learner
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import Profile
 from gym_grounding_policies.training.checkpoint import Checkpoint
+from gym_grounding_policies.training.values import checked, hints_of
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
@@ -22,19 +23,15 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
 
     Raises:
         UnknownName: no such method, or no such setting.
-        InvalidOption: a value that the method refuses.
+        InvalidOption: a value that is not finite, of another type than the setting's, or that the method refuses.
     """
     kind = learners.get(method).Settings
-    known = [field.name for field in dataclasses.fields(kind)]
-    for name in given:
-        if name not in known:
-            raise UnknownName("setting", name, known, f"method {method}")
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    types = hints_of(kind)
+    hints = {field.name: types.get(field.name, Any) for field in dataclasses.fields(kind) if field.init}
+    values = checked(given, hints, f"method {method}")
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidOption):
-            raise
         raise InvalidOption(f"method {method}: {error}") from error
 
 

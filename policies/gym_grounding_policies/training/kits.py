@@ -9,12 +9,15 @@ from typing import Any
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding_policies.data.features import PICTURES, FeatureInputs
 from gym_grounding_policies.data.inputs import Inputs
-from gym_grounding_policies.data.language import SentenceWords
+from gym_grounding_policies.data.language import ENCODERS, SentenceWords
 from gym_grounding_policies.data.tokens import OBJECTS, StateInputs
 from gym_grounding_policies.data.windows import Settings
 from gym_grounding_policies.nets.profiles import PAPER, Profile, cpu
 from gym_grounding_policies.training.recipe import Recipe
 from gym_grounding_policies.training.senses import CLIP
+from gym_grounding_policies.training.values import checked, hints_of
+
+ACTS = ("sample", "mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,16 @@ class Kit:
     adapter_lr: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidOption for another choice of objects."""
+        """Raises InvalidOption or UnknownName for another choice of objects, encoder or way to act."""
         known = (*OBJECTS, PICTURES)
         if self.objects is not None and self.objects not in known:
             raise InvalidOption(f"objects is {self.objects!r}; choose one of {', '.join(known)}")
+        if self.objects is None and self.encoder != CLIP:
+            raise InvalidOption(f"--encoder {self.encoder} is for the profile cpu; paper trains the encoder of CLIP")
+        if self.objects is not None and self.encoder not in ENCODERS:
+            raise UnknownName("sentence encoder", self.encoder, ENCODERS)
+        if self.act not in ACTS:
+            raise InvalidOption(f"act is {self.act!r}; choose {' or '.join(ACTS)}")
 
     @property
     def observation(self) -> str:
@@ -60,6 +69,14 @@ class Kit:
         lr = self.adapter_lr if adapts and self.adapter_lr is not None else self.recipe.lr
         return replace(self, recipe=replace(self.recipe, lr=lr))
 
+    def check(self, network: Mapping[str, Any]) -> None:
+        """Raises UnknownName or InvalidOption for arguments with which ``profile`` would make no network."""
+        if self.objects is not None:
+            self._cpu((1, 0, 1, None), network)
+        elif network:
+            given = ", ".join(f"{name}={value}" for name, value in network.items())
+            raise InvalidOption(f"--net {given} is for the profile cpu; the network of paper is as it was published")
+
     def profile(self, inputs: Inputs, words: Any, network: Mapping[str, Any] | None = None) -> Profile:
         """The network for these inputs and this encoder.
 
@@ -68,28 +85,34 @@ class Kit:
 
         Raises:
             UnknownName: the network has no such argument.
+            InvalidOption: it cannot have such a value.
         """
         if not isinstance(inputs, StateInputs | FeatureInputs):
             return PAPER
         assert isinstance(words, SentenceWords)
         sizes = inputs.sizes
-        given = {**self.network, **(network or {})}
-        for name in given:
-            if name not in NETWORK:
-                raise UnknownName("setting of the network", name, NETWORK, "--net")
-        return cpu(
-            sizes["proprio"],
-            sizes.get("tokens", 0),
-            words.size,
-            inputs.form if isinstance(inputs, FeatureInputs) else None,
-            chunk=self.windows.chunk,
-            history=self.windows.history,
-            **given,
-        )
+        features = inputs.form if isinstance(inputs, FeatureInputs) else None
+        return self._cpu((sizes["proprio"], sizes.get("tokens", 0), words.size, features), network or {})
+
+    def _cpu(self, sizes: tuple[int, int, int, tuple[int, int] | None], network: Mapping[str, Any]) -> Profile:
+        given = {**self.network, **network_of(network)}
+        return cpu(*sizes, chunk=self.windows.chunk, history=self.windows.history, **given)
 
 
 NETWORK = ("width", "layers", "head", "executed", "dropout")
 """Arguments of ``profiles.cpu`` that may be chosen freely."""
+
+
+def network_of(given: Mapping[str, Any], where: str = "--net") -> dict[str, Any]:
+    """Arguments of ``profiles.cpu`` as a user gives them.
+
+    Raises:
+        UnknownName: the network has no such argument, or none that may be chosen freely.
+        InvalidOption: a value of another type.
+    """
+    hints = hints_of(cpu)
+    return checked(given, {name: hints[name] for name in NETWORK}, where, "setting of the network")
+
 
 CPU = Kit(
     name="cpu",

@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gym_grounding.errors import CorruptRun, Diverged, InvalidOption
+from gym_grounding.errors import CorruptRun, Diverged, InvalidOption, PolicyError
 from gym_grounding_policies.data.batch import Batch
 from gym_grounding_policies.data.loader import Source, batches
 from gym_grounding_policies.data.windows import Windows
+from gym_grounding_policies.devices import device_of
 from gym_grounding_policies.learners._base import Learner, Phase, TaskData
 from gym_grounding_policies.nets.augmentation import Augmentation
 from gym_grounding_policies.nets.draws import seeded
@@ -105,7 +106,7 @@ class Training:
         learner: new, or rebuilt from a checkpoint; its generator must be ``streams.learner``.
         recipe: how to optimise.
         streams: of the run's seed.
-        device: where to compute.
+        device: where to compute; see ``devices``.
         compiled: let ``torch.compile`` translate the actor.
         readers: processes that read windows ahead.
 
@@ -123,7 +124,7 @@ class Training:
         readers: int = 0,
     ) -> None:
         self.learner, self.recipe, self.streams = learner, recipe, streams
-        self.device, self._readers = torch.device(device), readers
+        self.device, self._readers = device_of(device), readers
         self.place = Place()
         self._optimizer: torch.optim.AdamW | None = None
         self._scaler = torch.amp.GradScaler(self.device.type, enabled=recipe.precision == "float16")
@@ -146,6 +147,7 @@ class Training:
 
         Raises:
             Diverged: a loss or gradient that is not finite.
+            PolicyError: a loss that is no scalar.
         """
         k, begun = self.place.task, self.place.phase
         if begun is None:
@@ -284,6 +286,9 @@ class Training:
             batch = self._augmented(batch.to(self.device, non_blocking=True))
         with self._cast(phase):
             loss = self.learner.loss(batch, phase)
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            shape = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+            raise PolicyError(f"{where()}: loss() gave {shape}; it must give a scalar tensor, such as a mean")
         value = float(loss.detach())
         if not np.isfinite(value):
             raise Diverged(f"{where()}: the loss is {value}; {_REMEDY}")

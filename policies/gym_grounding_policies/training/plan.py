@@ -23,6 +23,8 @@ from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.versions import versions
 
 FILE = "training.json"
+SEEDS = 2**63
+"""Records of runs keep no larger numbers."""
 SELECTIONS = ("last", "best")
 
 
@@ -178,12 +180,10 @@ def planned(asked: Asked) -> TrainingPlan:
         UnknownName, InvalidOption, InvalidDemonstration, CorruptRun: something that is asked is not there or not
             possible.
     """
+    _check(asked)
     manifest = manifests.load(asked.registry)
     files = [one.path for one in files_of(asked.demonstrations, [manifest.task(name) for name in asked.tasks])]
     evaluation = _evaluation(asked, manifest.settle) if asked.suite and asked.init_states else None
-    asked.selection.check(asked.init_states)
-    if isinstance(asked.seed, bool) or asked.seed < 0:
-        raise InvalidOption(f"seed is {asked.seed!r}; give a whole number from 0 on")
     return TrainingPlan(
         method=asked.method,
         settings=dataclasses.asdict(settings_of(asked.method, asked.settings)),
@@ -199,6 +199,24 @@ def planned(asked: Asked) -> TrainingPlan:
         selection=asked.selection,
         evaluation=evaluation,
     )
+
+
+def _check(asked: Asked) -> None:
+    """What can be said before any file is read.
+
+    Raises:
+        InvalidOption, UnknownName: as ``planned``.
+    """
+    if isinstance(asked.seed, bool) or not 0 <= asked.seed < SEEDS:
+        raise InvalidOption(f"seed is {asked.seed!r}; give a whole number from 0 to {SEEDS - 1}")
+    selection = asked.selection
+    if (selection.every or selection.rule == "best") and not (asked.suite and asked.init_states):
+        raise InvalidOption(
+            "--curve-every and --select best evaluate epochs, and the run has no evaluation (--no-evaluation); leave "
+            "out one or the other"
+        )
+    selection.check(asked.init_states)
+    asked.kit.check(asked.network)
 
 
 def _evaluation(asked: Asked, settle: int) -> Plan:
@@ -227,8 +245,9 @@ def files_of(folder: Path, tasks: Sequence[Task]) -> tuple[TaskFile, ...]:
     missing = [one for one in found if not one.path.is_file()]
     if missing:
         numbers = ",".join(str(one.task.index) for one in missing)
+        wrong = "is a folder, not a file" if missing[0].path.is_dir() else "no such file"
         raise InvalidDemonstration(
-            f"{missing[0].path}: no such file ({len(missing)} of {len(found)} tasks have none); make them with "
+            f"{missing[0].path}: {wrong} ({len(missing)} of {len(found)} tasks have none); make them with "
             f"`gym-grounding demos make --suite {missing[0].task.suite} --tasks {numbers} --out {folder}`"
         )
     return found

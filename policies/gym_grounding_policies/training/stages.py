@@ -428,14 +428,25 @@ def begun(out: Path) -> bool:
 
 
 def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:
-    """Raises InvalidOption where a start was pretrained for other windows or inputs than the plan's."""
+    """Raises InvalidOption where a start has other windows, inputs or network than the plan."""
     windows = plan.kit.windows
-    mine = {"history": windows.history, "chunk": windows.chunk, "sees": plan.kit.objects, "encoder": plan.kit.encoder}
-    theirs = {
+    mine: dict[str, object] = {
+        "history": windows.history,
+        "chunk": windows.chunk,
+        "sees": plan.kit.objects,
+        "encoder": plan.kit.encoder,
+        **plan.network,
+    }
+    theirs: dict[str, object] = {
         "history": profile.history,
         "chunk": profile.head.chunk,
         "sees": senses.sees,
         "encoder": senses.encoder,
+        "width": profile.width,
+        "layers": profile.temporal.layers,
+        "head": profile.head.kind,
+        "executed": profile.executed,
+        "dropout": profile.temporal.dropout,
     }
     changed = [f"{name} {theirs[name]} there, {mine[name]} asked" for name in mine if mine[name] != theirs[name]]
     if changed:

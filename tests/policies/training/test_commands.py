@@ -1,8 +1,11 @@
 """The command line of the learners, as processes and in this one; a learner of another package; signals."""
 
 import json
+import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import textwrap
 import time
@@ -153,6 +156,44 @@ def test_a_learner_of_another_package_plugs_in(world, tmp_path, monkeypatch):
             learners.get(spec)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("NUMBER = 3", "NUMBER = 3 / 0"), "fault.py, line 24: ZeroDivisionError"),
+        (("NUMBER = 3", "NUMBER = = 3"), "fault.py, line 24: SyntaxError"),
+        (("NUMBER = 3", "raise SystemExit"), "fault.py, line 24: SystemExit"),
+        (("NUMBER = 3", "import not_here_at_all"), "fault.py, line 24: it needs a missing module"),
+        (("NUMBER = 3", "from json import not_here"), "fault.py, line 24: ImportError: cannot import name"),
+        (("NUMBER = 3", "Halved.nothing"), "fault.py, line 24: AttributeError"),
+        (("    Settings = Settings\n", ""), "fault.py: class Halved lacks Settings (a dataclass)"),
+        (("    Settings = Settings", "    Settings = 3"), "fault.py: class Halved lacks Settings (a dataclass)"),
+        (('name = "halved"', "pass"), "fault.py: class Halved lacks name (a text)"),
+        (("def loss", "def los"), "fault.py: class Halved lacks loss()"),
+    ],
+)
+def test_a_fault_of_another_packages_file_is_said(world, tmp_path, monkeypatch, change, message):
+    assert change[0] in PACKAGE
+    (tmp_path / "fault.py").write_text(textwrap.dedent(PACKAGE.replace(*change)).lstrip())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
+    monkeypatch.delitem(sys.modules, "fault", raising=False)
+    result = called(options(world, tmp_path / "run", method="fault:LEARNER"))
+    assert result.exit_code == 2, result.output
+    assert f"method 'fault:LEARNER': {tmp_path}" in result.output
+    assert message in result.output
+    sys.modules.pop("fault", None)
+
+
+def test_a_folder_where_a_file_of_demonstrations_should_be_is_said(world, tmp_path):
+    place = shutil.copytree(world / "demos", tmp_path / "demos")
+    file = place / "mini" / "put_the_cup_on_the_shelf_demo.hdf5"
+    file.unlink()
+    file.mkdir()
+    result = called([*options(world, tmp_path / "run"), "--demos", place])
+    assert result.exit_code == 2
+    assert f"{file}: is a folder, not a file" in result.output
+
+
 def test_methods_are_listed_with_their_settings():
     result = called(["methods"])
     assert result.exit_code == 0, result.output
@@ -165,7 +206,7 @@ def test_methods_are_listed_with_their_settings():
 def test_a_run_starts_from_pretraining_and_a_checkpoint_is_shown(world, tmp_path):
     first = tmp_path / "first"
     shared = ["--registry", world / "registry.yaml", "--demos", world / "demos", "--encoder", "hashing"]
-    small = ["--net", "width=8", "--epochs", "1", "--demonstrations", "2", "--tensorboard", "off"]
+    small = ["--net", "width=8", "--net", "layers=1", "--epochs", "1", "--demonstrations", "2", "--tensorboard", "off"]
     result = called(["pretrain", "--tasks", "Mini:0,2", *shared, *small, "--out", first])
     assert result.exit_code == 0, result.output
     assert "2 tasks together" in result.output
@@ -178,6 +219,9 @@ def test_a_run_starts_from_pretraining_and_a_checkpoint_is_shown(world, tmp_path
     assert started.exit_code == 0, started.output
     assert f"weights, inputs and their scaling come from {first}" in started.output
     assert little.equal(read(out / "stage-01").learner, read(first).learner)
+    wider = called(options(world, tmp_path / "wide", "--net", "width=12", "--net", "dropout=0", "--init", first))
+    assert wider.exit_code == 2
+    assert "was pretrained with width 8 there, 12 asked; train with the same" in wider.output
     nowhere = called(options(world, tmp_path / "x", "--init", tmp_path / "nowhere"))
     assert nowhere.exit_code == 2
     assert "holds no checkpoint" in nowhere.output
@@ -203,6 +247,53 @@ def test_bad_input_is_one_message_and_code_2(world, tmp_path, more, message):
     assert result.exit_code == 2, result.output
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--set", "share=1"], "No setting 'share'"),
+        (["--net", "width=abc"], '--net: setting of the network width is "abc"'),
+        (["--device", "foo"], "device is 'foo', on which nothing can be computed here"),
+        (["--device", "meta"], "there is cpu"),
+        (["--threads", (os.cpu_count() or 1) + 1], "'--threads': "),
+        (["--act", "foo"], "act is 'foo'; choose sample or mean"),
+        (["--seed", str(2**63)], f"seed is {2**63}; give a whole number from 0 to {2**63 - 1}"),
+        (["--profile", "paper"], "--encoder hashing is for the profile cpu"),
+        (["--profile", "paper", "--encoder", "clip"], "--net width=8, layers=1 is for the profile cpu"),
+        (["--no-evaluation", "--curve-every", "1"], "the run has no evaluation (--no-evaluation)"),
+        (["--no-evaluation", "--select", "best"], "the run has no evaluation (--no-evaluation)"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_begun(world, tmp_path, more, message):
+    result = called(options(world, tmp_path / "run", *more))
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments"),
+    [
+        ("torch", ["methods"]),
+        ("torch", ["train", "--method", "er", "--demos", "x", "--out", "y"]),
+        ("safetensors", ["train", "--method", "er", "--demos", "x", "--out", "y"]),
+        ("safetensors", ["show", "x"]),
+    ],
+)
+def test_without_the_extra_the_commands_say_what_to_install(tmp_path, missing, arguments):
+    code = f"import sys; sys.modules[{missing!r}] = None; from gym_grounding_policies.commands import main; main()"
+    process = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=little_arm.environment(),
+        text=True,
+        capture_output=True,
+        cwd=tmp_path,
+    )
+    assert process.returncode == 2, process.stderr
+    assert f"{missing} is not installed. Run: pip install 'gym-grounding[policies]'" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def wait(process, ready, seconds=120):

@@ -19,7 +19,7 @@ from gym_grounding_policies.training.loop import Place, Streams, Training, strea
 from gym_grounding_policies.training.recipe import Recipe, one_cycle
 from policies.training import little
 
-from gym_grounding.errors import CorruptRun, Diverged, InvalidOption
+from gym_grounding.errors import CorruptRun, Diverged, InvalidOption, PolicyError
 
 TASKS = 2
 
@@ -314,6 +314,27 @@ def test_a_loss_that_reaches_nothing_moves_nothing(lessons, precision):
     assert little.equal(before, one.learner.actor.state_dict())
     next(moments)
     assert not little.equal(before, one.learner.actor.state_dict())
+
+
+class Many(little.Standin):
+    """Gives a loss for each window."""
+
+    wrong = staticmethod(lambda loss: loss.repeat(4))
+
+    def loss(self, batch, phase):
+        return self.wrong(super().loss(batch, phase))
+
+
+class Number(Many):
+    wrong = staticmethod(torch.Tensor.item)
+
+
+@pytest.mark.parametrize(("kind", "what"), [(Many, "a tensor of shape (4,)"), (Number, "float")])
+def test_a_loss_that_is_no_scalar_is_refused(lessons, kind, what):
+    one = little.training(kind=kind)
+    place = "standin, task 0, phase 'learn', epoch 0, step 0: "
+    with pytest.raises(PolicyError, match=re.escape(f"{place}loss() gave {what}; it must give a scalar")):
+        list(one.task(one.data(lessons[0])))
 
 
 def test_no_epochs_change_nothing(lessons):
