@@ -122,6 +122,7 @@ def observed(files: Iterable[TaskFile], inputs: Inputs, settings: Settings) -> I
     for one in files:
         with opened(one.path) as file:
             for _, moments in _opened(file, one, lambda demo: _Moments(demo, inputs, settings), settings):
+                _ = moments.actions  # what is wrong with them is said now, not when their task's turn comes
                 yield {key: moments.rows(key) for key in moments.keys}
 
 

@@ -251,7 +251,10 @@ class Training:
             if self.place.epoch >= epochs:
                 return
             if self.place.batch >= number:
-                raise CorruptRun(f"a pass has {number} batches, and {self.place.batch} are said to be over")
+                raise CorruptRun(
+                    f"a pass has {number} batches, and the place to go on says that {self.place.batch} are over; remove "
+                    "the run's folder `now`, and the same command trains again from the beginning"
+                )
             self.learner.train()
             for count, group in self._groups(phase, windows):
                 step = self.place.epoch * each + self.place.batch // self.recipe.accumulate
