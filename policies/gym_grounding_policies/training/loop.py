@@ -252,7 +252,7 @@ class Training:
                 return
             if self.place.batch >= number:
                 raise CorruptRun(
-                    f"a pass has {number} batches, and the place to go on says that {self.place.batch} are over; remove "
+                    f"a pass has {number} batches, and {self.place.batch} are said to be over; remove "
                     "the run's folder `now`, and the same command trains again from the beginning"
                 )
             self.learner.train()
