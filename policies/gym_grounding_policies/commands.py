@@ -132,6 +132,7 @@ def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None
         tasks=order,
         suite=given["suite"],
         settings=options_of(given["settings"], "--set"),
+        run=_going_on(out),
         selection=Selection(given["select"], every, states if every else ()),
         conditions=conditions_of(given["conditions"]),
         init_states=() if no_evaluation else numbers(given["init_states"], "--init-states"),
@@ -154,7 +155,7 @@ def pretrain(out: Path, names: tuple[str, ...], **given: Any) -> None:
 
     manifest = manifests.load(given["registry"])
     tasks = tuple(dict.fromkeys(task for name in names for task in _tasks(manifest, name)))
-    _run(run, _asked(given, None, method="seqft", tasks=tasks), out, given)
+    _run(run, _asked(given, None, method="seqft", tasks=tasks, run=_going_on(out)), out, given)
 
 
 @main.command()
@@ -255,6 +256,13 @@ def _asked(given: Mapping[str, Any], act: str | None, **more: Any) -> Asked:
         network=options_of(given["net"], "--net"),
         **more,
     )
+
+
+def _going_on(out: Path) -> Path | None:
+    """The run's folder where it can go on by itself."""
+    from gym_grounding_policies.training.checkpoint import NOW, exists
+
+    return out if exists(out / NOW) else None
 
 
 def _kit(given: Mapping[str, Any], act: str | None) -> Kit:

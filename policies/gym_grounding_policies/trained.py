@@ -19,7 +19,7 @@ from gym_grounding_policies.devices import device_of
 from gym_grounding_policies.learners._base import Learner
 from gym_grounding_policies.nets.heads import Density
 from gym_grounding_policies.nets.sites import changed
-from gym_grounding_policies.training.build import load_learner
+from gym_grounding_policies.training.build import load_learner, rebuilding
 from gym_grounding_policies.training.checkpoint import Checkpoint, exists, read
 from gym_grounding_policies.training.kits import ACTS
 from gym_grounding_policies.training.senses import Senses
@@ -142,12 +142,13 @@ class Trained:
         self._device = device_of(device)
         self._learner: Learner = load_learner(found, place, torch.Generator()).to(self._device).eval()
         self._learner.requires_grad_(False)
-        senses = Senses.from_dict(about["senses"])
+        with rebuilding(place):
+            senses = Senses.from_dict(about["senses"])
+            self._numbers = {task: number for number, task in enumerate(about["order"])}
+            self._act = str(about["act"]) if act is None else act
         self.observation = senses.observation
         self.needs_task_identity = bool(self._learner.task_index_at_test)
         self._inputs, self._words = senses.make_inputs(), senses.make_words(clip)
-        self._numbers = {task: number for number, task in enumerate(about["order"])}
-        self._act = str(about["act"]) if act is None else act
         if self._act not in ACTS:
             raise InvalidOption(f"act is {self._act!r}; choose {' or '.join(ACTS)}")
         self._profile = self._learner.actor.profile

@@ -301,9 +301,16 @@ def test_what_does_not_fit_is_refused(tmp_path):
 
 def test_another_sentence_encoder_is_refused(tmp_path):
     kept(tmp_path)
-    path = tmp_path / "stage-00" / FILE
-    path.write_text(path.read_text().replace('"hashing-64"', '"hashing-65"'))
+    little.edit(tmp_path / "stage-00", lambda text: text["about"]["senses"].update(version="hashing-65"))
     with pytest.raises(WrongVersion, match="trained with the sentence encoder hashing-65, here is hashing-64"):
+        Trained(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["senses", "order", "act", "profile"])
+def test_what_a_checkpoint_does_not_say_is_named(tmp_path, name):
+    kept(tmp_path)
+    little.edit(tmp_path / "stage-00", lambda text: text["about"].pop(name))
+    with pytest.raises(CorruptRun, match=rf"stage-00/{FILE}: says something that cannot be \(.*{name}"):
         Trained(str(tmp_path))
 
 

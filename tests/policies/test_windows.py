@@ -15,7 +15,7 @@ from gym_grounding_policies.data.files import OpenFiles
 from gym_grounding_policies.data.inputs import PictureInputs
 from gym_grounding_policies.data.language import words_of
 from gym_grounding_policies.data.loader import batches, order
-from gym_grounding_policies.data.tokens import StateInputs
+from gym_grounding_policies.data.tokens import StateInputs, fitted
 from gym_grounding_policies.data.windows import Joined, Settings, TaskFile, Windows, observed, task_files
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -246,6 +246,17 @@ def put(key, change_rows):
     return change
 
 
+def without(thing):
+    """A demonstration whose scene lacks something."""
+
+    def change(data):
+        group = data["demo_1/observations"]
+        for key in [key for key in group if key.startswith(thing)]:
+            del group[key]
+
+    return change
+
+
 def with_nan(rows):
     rows[1] = np.nan
     return rows
@@ -260,11 +271,31 @@ def with_nan(rows):
         (put("clean_actions", with_nan), "demo_1: clean_actions holds NaN"),
         (put("observations/plate_1_pos", with_nan), "demo_1: observations/plate_1_pos holds NaN"),
         (put("observations/plate_1_pos", lambda rows: rows[:-1]), "observations/plate_1_pos has 9 rows"),
-        (put("observations/plate_1_pos", lambda rows: rows[:, :2]), "demo_1: plate_1_pos has rows of 2 numbers"),
-        (put("observations/robot0_joint_pos", lambda rows: rows[:, :6]), "robot0_joint_pos has rows of 6 numbers"),
-        (put("observations/bowl_1_quat", lambda rows: rows[:, 0]), "bowl_1_quat has rows of no single length"),
+        (
+            put("observations/plate_1_pos", lambda rows: rows[:, :2]),
+            r"demo_1: observations/plate_1_pos has rows of shape \(2,\), expected \(3,\)",
+        ),
+        (
+            put("observations/robot0_joint_pos", lambda rows: rows[:, :6]),
+            r"observations/robot0_joint_pos has rows of shape \(6,\), expected \(7,\)",
+        ),
+        (
+            put("observations/bowl_1_quat", lambda rows: rows[:, 0]),
+            r"bowl_1_quat has rows of shape \(\), expected \(4,\)",
+        ),
         (put("observations/wooden_cabinet_1_joint_pos", lambda rows: rows.repeat(2, 1)), "has 6 joints; a token has"),
         (put("actions", lambda rows: rows[:, :6]), r"demo_1: actions has rows of shape \(6,\)"),
+        (put("actions", lambda rows: np.where(rows == rows[2, 3], np.nan, rows)), "demo_1: actions holds NaN"),
+        (put("actions", lambda rows: rows * 1.1 / np.abs(rows).max()), r"actions holds -?1\.1, which is over 1\.001"),
+        (put("clean_actions", lambda rows: rows * -1e9), r"demo_1: clean_actions holds -?\d\.\d+e\+08, which is over"),
+        (put("observations/bowl_1_pos", lambda rows: rows * 0 + 1e10), r"observations/bowl_1_pos holds 1e\+10, which"),
+        (put("observations/bowl_1_quat", lambda rows: rows * 2), "observations/bowl_1_quat holds"),
+        (
+            put("observations/robot0_joint_pos", lambda rows: rows * 0 - 21),
+            "robot0_joint_pos holds -21, which is over 20",
+        ),
+        (without("bowl_1"), "demo_1: observations/bowl_1_pos is missing, which .*demo_0 has"),
+        (without("wooden_cabinet_1_joint"), "demo_1: observations/wooden_cabinet_1_joint_pos is missing, which"),
     ],
 )
 def test_damage_is_found_when_the_windows_are_made(tmp_path, change, message):
@@ -274,6 +305,45 @@ def test_damage_is_found_when_the_windows_are_made(tmp_path, change, message):
     with pytest.raises(InvalidDemonstration, match=message) as caught:
         windows(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (
+            "observations/plate_1_pos",
+            lambda rows: np.hstack([rows, rows])[:, :4],
+            r"plate_1_pos has rows of shape \(4,\)",
+        ),
+        ("observations/robot0_gripper_qpos", lambda rows: rows[:, :1], r"robot0_gripper_qpos has rows of shape \(1,\)"),
+        ("observations/robot0_joint_pos", lambda rows: rows[:, 0], r"robot0_joint_pos has rows of shape \(\)"),
+        ("clean_actions", lambda rows: rows * np.nan, "clean_actions holds NaN"),
+        ("actions", lambda rows: rows * np.nan, "demo_1: actions holds NaN"),
+    ],
+)
+def test_damage_is_found_before_anything_is_fitted(tmp_path, name, change, message):
+    path = tmp_path / "a.hdf5"
+    small_files.write(path, TASK)
+    small_files.spoil(path, put(name, change))
+    with pytest.raises(InvalidDemonstration, match=message) as caught:
+        fitted(observed([TaskFile(path, TASK, 0)], StateInputs(), STATE))
+    assert f"{path}: demo_1: {name}" in str(caught.value)
+
+
+def test_liberos_columns_have_bounds_too(tmp_path):
+    path = tmp_path / "a.hdf5"
+    small_files.write(path, TASK, added=False, clean=False)
+    small_files.spoil(path, put("obs/ee_pos", lambda rows: rows + 1e3))
+    with pytest.raises(InvalidDemonstration, match=r"a\.hdf5: demo_1: obs/ee_pos holds"):
+        windows(path, Settings(), StateInputs("none"))
+
+
+def test_parked_objects_and_rounded_actions_are_sound(tmp_path):
+    path = tmp_path / "a.hdf5"
+    small_files.write(path, TASK)
+    small_files.spoil(path, put("actions", lambda rows: np.sign(rows) * 1.0005))
+    small_files.spoil(path, put("observations/bowl_1_pos", lambda rows: rows * 0 + 10))
+    assert len(windows(path)) == 15
 
 
 def test_another_task_an_empty_file_half_a_file_and_none_are_refused(tmp_path):

@@ -14,7 +14,7 @@ the action of the next row, which costs the first moment.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gym_grounding.demos.layout import PICTURES, file_of
+from gym_grounding.demos import layout
+from gym_grounding.demos.layout import OBSERVATIONS, PICTURES, file_of
 from gym_grounding.demos.read import Demonstration, DemonstrationFile, opened
 from gym_grounding.errors import InvalidDemonstration, InvalidOption
 from gym_grounding.types import Task
@@ -31,8 +32,19 @@ from gym_grounding_policies.data.batch import Batch, stacked
 from gym_grounding_policies.data.files import OpenFiles
 from gym_grounding_policies.data.inputs import Inputs, channels_first
 from gym_grounding_policies.data.language import Words
+from gym_grounding_policies.data.tokens import PROPRIOCEPTION
 
+_COLUMN_OF = {key: name for name, key in (layout.PROPRIOCEPTION | PICTURES).items()}
 PAIRINGS = ("libero", "before")
+MOST_ACTION = 1.001
+"""Greatest magnitude in an action: robosuite cuts at 1, and LIBERO's own files and those made here stay within; the
+rest is room for the rounding of copies."""
+BOUNDS = {"_joint_pos": (None, 20.0), "_gripper_qpos": (2, 20.0), "_pos": (3, 20.0), "_quat": (4, 1.001)}
+"""End of an observation's key, the first that fits -> numbers of a row, None for any; greatest magnitude [rad, m].
+
+A scene is within 3 m of its origin, and robosuite parks at 10 m what it does not use; joints of arm and furniture turn
+by less than 2 pi; quaternions have length 1, to rounding.
+"""
 Indexes = Sequence[int] | NDArray[np.intp]
 
 
@@ -109,8 +121,8 @@ def observed(files: Iterable[TaskFile], inputs: Inputs, settings: Settings) -> I
     """
     for one in files:
         with opened(one.path) as file:
-            for name in _names(file, one, settings):
-                moments = _Moments(file.demonstration(name), inputs, settings)
+            for _, moments in _opened(file, one, lambda demo: _Moments(demo, inputs, settings), settings):
+                _ = moments.actions  # what is wrong with them is said now, not when their task's turn comes
                 yield {key: moments.rows(key) for key in moments.keys}
 
 
@@ -127,8 +139,9 @@ class Windows:
         settings: how to cut.
 
     Raises:
-        InvalidDemonstration: no such file, another task, a missing dataset, a wrong shape, NaN, no window at all; names
-            file, demonstration and dataset.
+        InvalidDemonstration: no such file, another task, a missing dataset, a wrong shape, NaN, a number that is out of
+            bounds, other things than in the file's other demonstrations, no window at all; names file, demonstration
+            and dataset.
     """
 
     def __init__(self, files: Sequence[TaskFile], inputs: Inputs, words: Words, settings: Settings) -> None:
@@ -241,21 +254,36 @@ class _Moments:
         needed = {*self.keys, *inputs.pictures}
         self._first = 0 if self._later or needed <= self._added else 1
         self.length = max(demo.length - self._first, 0)
-        self._clean = settings.clean and "clean_actions" in demo.keys
+        self._columns = ("actions", "clean_actions") if "clean_actions" in demo.keys else ("actions",)
+        self._clean = settings.clean
 
     def rows(self, key: str, start: int = 0, end: int | None = None) -> NDArray[Any]:
         """Observations of the moments from ``start`` to before ``end``; None for all."""
         end = self.length if end is None else end
         first = self._first + int(self._later)
         if key in self._added:
-            return self._demo.observation(key, slice(first + start, first + end))
-        return self._demo.seen(key, slice(first - 1 + start, first - 1 + end))
+            rows = self._demo.observation(key, slice(first + start, first + end))
+        else:
+            rows = self._demo.seen(key, slice(first - 1 + start, first - 1 + end))
+        _check_rows(f"{self._demo.where}: {self.called(key)}", key, rows)
+        return rows
+
+    def called(self, key: str) -> str:
+        """Where an observation is in the file, for messages."""
+        return f"{OBSERVATIONS}/{key}" if key in self._added else _COLUMN_OF.get(key, key)
+
+    @property
+    def where(self) -> str:
+        """File and demonstration, for messages."""
+        return self._demo.where
 
     @property
     def actions(self) -> NDArray[np.float32]:
-        """The action that goes with each moment, (T, 7)."""
-        name = "clean_actions" if self._clean else "actions"
-        return self._demo.rows(name, slice(self._first, None)).astype(np.float32)
+        """The action that goes with each moment, (T, 7); what else the file has of actions is checked too."""
+        found = [self._demo.rows(name) for name in self._columns]
+        for name, rows in zip(self._columns, found, strict=True):
+            _check_most(f"{self._demo.where}: {name}", rows, MOST_ACTION)
+        return found[-1 if self._clean else 0][self._first :].astype(np.float32)
 
 
 class _Store:
@@ -283,14 +311,14 @@ class _Store:
 
     def _take(self, one: TaskFile) -> int:
         with opened(one.path) as file:
-            names = _names(file, one, self._settings)
-            for name in names:
-                moments = self._view(file.demonstration(name))
+            count = 0
+            for demo, moments in _opened(file, one, self._view, self._settings):
                 self.actions.append(moments.actions)
-                self._places.append((one.path, name))
+                self._places.append((one.path, demo.name))
                 self._read(len(self._places) - 1, moments)
-                self._check_pictures(file.demonstration(name))
-        return len(names)
+                self._check_pictures(demo)
+                count += 1
+        return count
 
     def _numbers(self, demo: int) -> dict[str, NDArray[Any]]:
         kept = self._kept.get((demo, ""))
@@ -338,6 +366,41 @@ class _Store:
             place, first = self._forms.setdefault(key, (demo.where, shape))
             if shape != first:
                 raise InvalidDemonstration(f"{demo.where}: {name} has pictures of {shape}, {place} of {first}")
+
+
+def _opened(
+    file: DemonstrationFile, one: TaskFile, view: Callable[[Demonstration], _Moments], settings: Settings
+) -> Iterator[tuple[Demonstration, _Moments]]:
+    """The demonstrations of a file that are read; all have the same observations."""
+    first: _Moments | None = None
+    for name in _names(file, one, settings):
+        demo = file.demonstration(name)
+        moments = view(demo)
+        first = first or moments
+        for here, there in ((moments, first), (first, moments)):
+            lacking = [key for key in there.keys if key not in here.keys]
+            if lacking:
+                raise InvalidDemonstration(
+                    f"{here.where}: {there.called(lacking[0])} is missing, which {there.where} has; make the file anew"
+                )
+        yield demo, moments
+
+
+def _check_rows(where: str, key: str, rows: NDArray[Any]) -> None:
+    """Raises InvalidDemonstration for rows of another size, or numbers that cannot be."""
+    for end, (size, most) in BOUNDS.items():
+        if key.endswith(end):
+            wanted = PROPRIOCEPTION.get(key, size)
+            if rows.ndim != 2 or wanted not in (None, rows.shape[1]):
+                raise InvalidDemonstration(f"{where} has rows of shape {rows.shape[1:]}, expected ({wanted or 'any'},)")
+            _check_most(where, rows, most)
+            return
+
+
+def _check_most(where: str, rows: NDArray[Any], most: float) -> None:
+    if rows.size and not -most <= rows.min() <= rows.max() <= most:
+        found = rows.flat[np.abs(rows).argmax()]
+        raise InvalidDemonstration(f"{where} holds {found:g}, which is over {most:g}; the file is damaged")
 
 
 def _names(file: DemonstrationFile, one: TaskFile, settings: Settings) -> tuple[str, ...]:

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gym_grounding.errors import CorruptRun, InvalidOption
+from gym_grounding.errors import CorruptRun, GroundingError, InvalidOption
 from gym_grounding_policies import learners
 from gym_grounding_policies.learners._base import Learner
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import Profile
-from gym_grounding_policies.training.checkpoint import Checkpoint
+from gym_grounding_policies.training.checkpoint import FILE, Checkpoint, remedy
 from gym_grounding_policies.training.values import checked, hints_of
+
+WRONG = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
+"""What making something again raises where it was described wrongly."""
+
+
+@contextlib.contextmanager
+def rebuilding(place: Path) -> Iterator[None]:
+    """Where something is made again of what a checkpoint says.
+
+    Args:
+        place: of the checkpoint, for messages.
+
+    Raises:
+        CorruptRun: it says something that cannot be; names the file and the remedy.
+    """
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError:  # also a RuntimeError, and no fault of the checkpoint
+        raise
+    except WRONG as error:
+        if isinstance(error, GroundingError) and not isinstance(error, InvalidOption | CorruptRun):
+            raise
+        reason = str(error) if isinstance(error, GroundingError) else repr(error)
+        raise CorruptRun(
+            f"{place / FILE}: says something that cannot be ({' '.join(reason.split())[:300]}); {remedy(place)}"
+        ) from error
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
@@ -52,15 +79,13 @@ def load_learner(checkpoint: Checkpoint, place: Path, generator: torch.Generator
 
     Raises:
         UnknownName: its method is not there.
-        CorruptRun: its tensors are not those of its method and profile.
+        CorruptRun: it does not say what was trained, or its tensors are not those of its method and profile.
     """
     about = checkpoint.about
-    try:
+    with rebuilding(place):
         actor = Actor(Profile.from_dict(about["profile"]))
         learner = new_learner(about["method"], about["settings"], actor, generator)
         learner.rebuild(checkpoint.structure)
-    except (KeyError, TypeError) as error:
-        raise CorruptRun(f"{place}: does not say what was trained ({error!r})") from error
     load_tensors(learner, checkpoint, place)
     return learner
 
@@ -75,7 +100,9 @@ def load_tensors(learner: Learner, checkpoint: Checkpoint, place: Path) -> None:
         learner.load_state_dict(dict(checkpoint.learner))
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]
-        raise CorruptRun(f"{place}: its tensors do not fit method {learner.name!r}: {reason}") from error
+        raise CorruptRun(
+            f"{place}: its tensors do not fit method {learner.name!r}: {reason}; {remedy(place)}"
+        ) from error
 
 
 def load_actor(checkpoint: Checkpoint, place: Path) -> Actor:
@@ -87,7 +114,8 @@ def load_actor(checkpoint: Checkpoint, place: Path) -> Actor:
     about = checkpoint.about
     if about.get("kind") != "pretraining":
         raise CorruptRun(f"{place}: is a checkpoint of {about.get('method')!r}, not of `pretrain`; methods start there")
-    actor = Actor(Profile.from_dict(about["profile"]))
+    with rebuilding(place):
+        actor = Actor(Profile.from_dict(about["profile"]))
     tensors = {
         name.removeprefix("actor."): value for name, value in checkpoint.learner.items() if name.startswith("actor.")
     }
@@ -95,6 +123,6 @@ def load_actor(checkpoint: Checkpoint, place: Path) -> Actor:
         actor.load_state_dict(tensors)
     except RuntimeError as error:
         raise CorruptRun(
-            f"{place}: its tensors do not fit its profile: {' '.join(str(error).split())[:300]}"
+            f"{place}: its tensors do not fit its profile: {' '.join(str(error).split())[:300]}; {remedy(place)}"
         ) from error
     return actor

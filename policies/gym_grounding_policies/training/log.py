@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import sys
@@ -30,7 +31,8 @@ class Log:
 
     Args:
         folder: of the run.
-        length: of the file at the place from which the run goes on [bytes]; 0 for a new run.
+        length: of the file at the place from which the run goes on [bytes]; 0 for a new run. Of a file that has become
+            shorter all whole lines stay.
         tensorboard: ``auto`` writes event files where the package is installed.
 
     Raises:
@@ -49,8 +51,9 @@ class Log:
         self._events: Any = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
-                file.truncate(length)
+            with self._path.open("a+b") as file:
+                file.seek(0)
+                file.truncate(file.read(max(length, 0)).rfind(b"\n") + 1)
         except OSError as error:
             raise UnwritableOutput(f"{self._path}: cannot be written ({error.strerror})") from error
         if tensorboard != "off" and installed:
@@ -98,14 +101,12 @@ class Log:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; a last one that was cut off is left out."""
-    lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+    """The lines of a run's log; one that was cut off is left out."""
+    lines = (folder / FILE).read_text(encoding="utf-8", errors="replace").split("\n")
     found = []
     for line in lines:
-        try:
+        with contextlib.suppress(ValueError):
             found.append(json.loads(line))
-        except ValueError:
-            break
     return found
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from typing import Any
 
@@ -33,6 +33,8 @@ from gym_grounding_policies.nets.draws import seeded
 from gym_grounding_policies.training.recipe import BETAS, Recipe, rate
 
 STREAMS = ("learner", "layers", "augment")
+LARGEST = 1e6
+"""Greatest magnitude of a weight: trained ones are below 1e3, and a few layers of these overflow float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,23 @@ class Place:
     phase: int | None = None
     epoch: int = 0
     batch: int = 0
+
+    @staticmethod
+    def of(data: Mapping[str, Any], tasks: int | None = None) -> Place:
+        """The place that ``asdict`` described.
+
+        Args:
+            tasks: number of tasks that there are; None where it is not known.
+
+        Raises:
+            CorruptRun: something else, or a task that is not there.
+        """
+        numbers = {key: 0 if key == "phase" and value is None else value for key, value in data.items()}
+        whole = all(type(value) is int and value >= 0 for value in numbers.values())
+        known = [field.name for field in fields(Place)]
+        if sorted(numbers) != sorted(known) or not whole or (tasks is not None and numbers["task"] > tasks):
+            raise CorruptRun(f"{dict(data)} is no place in the training of {tasks or 'some'} tasks")
+        return Place(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +165,7 @@ class Training:
         go on.
 
         Raises:
-            Diverged: a loss or gradient that is not finite.
+            Diverged: a loss or gradient that is not finite, or weights after a pass that no network bears.
             PolicyError: a loss that is no scalar.
         """
         k, begun = self.place.task, self.place.phase
@@ -180,15 +199,18 @@ class Training:
         """Take back what ``state`` gave; the learner must have been rebuilt and loaded before.
 
         Raises:
-            CorruptRun: the tensors do not fit the learner.
+            CorruptRun: the tensors do not fit the learner, or it has no such phase.
         """
-        self.place = Place(**plain["place"])
+        self.place = Place.of(plain["place"])
         self._order = plain["order"]
         self.streams.load(tensors, self._order)
         if plain["scaler"]:
             self._scaler.load_state_dict(plain["scaler"])
         if self.place.phase is not None:
-            self._optimise(self.learner.phases(self.place.task)[self.place.phase])
+            phases = self.learner.phases(self.place.task)
+            if self.place.phase >= len(phases):
+                raise CorruptRun(f"{self.learner.name} has no phase {self.place.phase} in task {self.place.task}")
+            self._optimise(phases[self.place.phase])
             self._load_optimizer(tensors)
 
     def _hook(self, hook: Callable[..., None], *arguments: Any) -> None:
@@ -226,15 +248,32 @@ class Training:
         each = -(-number // self.recipe.accumulate)
         while True:
             if self.place.batch == 0:
+                self._check_weights(phase, self.place.epoch * each)
                 yield Moment(self.place, phase, self.place.epoch * each, steps, True, self.place.epoch >= epochs, {})
             if self.place.epoch >= epochs:
                 return
+            if self.place.batch >= number:
+                raise CorruptRun(
+                    f"a pass has {number} batches, and {self.place.batch} are said to be over; remove "
+                    "the run's folder `now`, and the same command trains again from the beginning"
+                )
             self.learner.train()
             for count, group in self._groups(phase, windows):
                 step = self.place.epoch * each + self.place.batch // self.recipe.accumulate
                 numbers = self._step(phase, group, step, steps)
                 self._advance(count, number)
                 yield Moment(self.place, phase, step + 1, steps, False, False, numbers)
+
+    def _check_weights(self, phase: Phase, step: int) -> None:
+        """What was trained so far, before anybody acts by it or keeps it."""
+        assert self._optimizer is not None
+        for weights in self._optimizer.param_groups[0]["params"]:
+            largest = float(weights.detach().abs().max()) if weights.numel() else 0.0
+            if not largest <= LARGEST:
+                raise Diverged(
+                    f"{self._where(phase, step)}: a weight has the magnitude {largest:g}; try a smaller learning "
+                    "rate in another folder, and look at the demonstrations"
+                )
 
     def _groups(self, phase: Phase, windows: Source) -> Iterator[tuple[int, list[Any]]]:
         """The batches that make each step of the rest of the present pass, and their number."""

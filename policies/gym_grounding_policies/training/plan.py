@@ -17,7 +17,7 @@ from gym_grounding.plan import Plan
 from gym_grounding.types import SceneSettings, Task
 from gym_grounding_policies.data.windows import TaskFile, task_files
 from gym_grounding_policies.training.build import settings_of
-from gym_grounding_policies.training.checkpoint import describe
+from gym_grounding_policies.training.checkpoint import describe, exists
 from gym_grounding_policies.training.kits import Kit
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.versions import versions
@@ -122,11 +122,7 @@ class TrainingPlan:
         if new or not path.exists():
             write_bytes(path, (json.dumps(self.as_dict(), indent=1) + "\n").encode())
             return
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CorruptRun(f"{path}: cannot be read ({error})") from error
-        self.check(stored, out)
+        self.check(_stored(path), out)
 
     def check(self, stored: Mapping[str, Any], where: Path) -> None:
         """Raises PlanMismatch where stored values are another run's; names every difference."""
@@ -150,6 +146,7 @@ class Asked:
         tasks: ids, in training order.
         suite: whose evaluation follows; empty for none.
         start: folder of a checkpoint of pretraining.
+        run: folder of the run that goes on, which needs ``start`` no more; None for a new one.
         conditions, init_states, every_stage, horizon, batch: of the evaluation, see ``plan.Plan``.
         settings: of the method.
         network: of the ``cpu`` network.
@@ -163,6 +160,7 @@ class Asked:
     suite: str = ""
     registry: str | None = None
     start: Path | None = None
+    run: Path | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     network: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     selection: Selection = Selection()
@@ -195,7 +193,7 @@ def planned(asked: Asked) -> TrainingPlan:
         registry=asked.registry,
         registry_sha256=manifest.sha256,
         demonstrations={name: hash_of(path) for name, path in zip(asked.tasks, files, strict=True)},
-        start="" if asked.start is None else str(describe(asked.start)["files"]["learner"]["sha256"]),
+        start="" if asked.start is None else _start(asked.start, asked.run),
         selection=asked.selection,
         evaluation=evaluation,
     )
@@ -217,6 +215,31 @@ def _check(asked: Asked) -> None:
         )
     selection.check(asked.init_states)
     asked.kit.check(asked.network)
+
+
+def _start(start: Path, run: Path | None) -> str:
+    """Hash of the weights to start from; of a start that was removed since, what the run says it was."""
+    if run is not None and not exists(start) and (run / FILE).exists():
+        known = _stored(run / FILE).get("start")
+        if known:
+            return str(known)
+    return str(describe(start)["files"]["learner"]["sha256"])
+
+
+def _stored(path: Path) -> Mapping[str, Any]:
+    """What a run wrote down of itself.
+
+    Raises:
+        CorruptRun: it cannot be read, or is something else.
+    """
+    remedy = "remove it, and the same command writes it anew"
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorruptRun(f"{path}: cannot be read ({error}); {remedy}") from error
+    if not isinstance(stored, Mapping):
+        raise CorruptRun(f"{path}: is damaged (no mapping); {remedy}")
+    return stored
 
 
 def _evaluation(asked: Asked, settle: int) -> Plan:

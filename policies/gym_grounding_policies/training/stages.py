@@ -40,17 +40,17 @@ from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import Profile
 from gym_grounding_policies.nets.weights import load_public_weights
 from gym_grounding_policies.trained import stage_name
-from gym_grounding_policies.training.build import load_actor, load_learner, load_tensors, new_learner
-from gym_grounding_policies.training.checkpoint import Checkpoint, exists, read, write
+from gym_grounding_policies.training.build import load_actor, load_learner, load_tensors, new_learner, rebuilding
+from gym_grounding_policies.training.checkpoint import NOW, Checkpoint, exists, read, write
 from gym_grounding_policies.training.log import Log, Progress
-from gym_grounding_policies.training.loop import Moment, Streams, Training, stream
+from gym_grounding_policies.training.loop import Moment, Place, Streams, Training, stream
 from gym_grounding_policies.training.plan import TrainingPlan, about_of, files_of
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.stop import Stop
 from gym_grounding_policies.training.versions import check_versions, versions
 
 POLICY = "gym_grounding_policies.trained:Trained"
-NOW, BEST, TRY, EPOCHS = "now", "best", "try", "epochs"
+BEST, TRY, EPOCHS = "best", "try", "epochs"
 LOCK = "training.lock"
 WEIGHTS = "model.safetensors"
 """Of both encoders, in the folder of openai/clip-vit-base-patch16."""
@@ -201,7 +201,8 @@ class _Course:
         if start is not None:
             found = read(start)
             actor = load_actor(found, start)
-            senses = Senses.from_dict(found.about["senses"])
+            with rebuilding(start):
+                senses = Senses.from_dict(found.about["senses"])
             _check_start(plan, actor.profile, senses, start)
             self._say(f"weights, inputs and their scaling come from {start}")
         else:
@@ -242,19 +243,23 @@ class _Course:
         found = read(place, training=True)
         self._plan.check(found.about, place)
         if not self._how.accept_versions:
-            check_versions(found.about["versions"], versions(self._plan.method), self._out)
+            check_versions(found.about.get("versions", {}), versions(self._plan.method), self._out)
         learner = load_learner(found, place, self._streams.learner)
-        self._set_up(groups, Senses.from_dict(found.about["senses"]), learner)
-        at = found.going_on["loop"]["place"]
-        for number in range(at["task"]):
-            learner.recall(number, self._training.data(self._lessons.windows(number)))
-        self._training.restore(dict(found.training), dict(found.going_on["loop"]))
-        self._points = [(int(epoch), float(value)) for epoch, value in found.going_on["points"]]
-        self._curves = [(str(task), int(epoch), float(value)) for task, epoch, value in found.going_on["curves"]]
-        self._ended = tuple(found.going_on["ended"]) if found.going_on["ended"] else None
-        where = "between two tasks" if at["phase"] is None else f"epoch {at['epoch']}, batch {at['batch']}"
-        self._say(f"going on in {self._out}: task {at['task'] + 1} of {len(self._lessons)}, {where}")
-        return int(found.going_on["log"])
+        with rebuilding(place):
+            senses, loop = Senses.from_dict(found.about["senses"]), dict(found.going_on["loop"])
+            at = Place.of(loop["place"], len(groups))
+        self._set_up(groups, senses, learner)
+        with rebuilding(place):
+            for number in range(at.task):
+                learner.recall(number, self._training.data(self._lessons.windows(number)))
+            self._training.restore(dict(found.training), loop)
+            self._points = [(int(epoch), float(value)) for epoch, value in found.going_on["points"]]
+            self._curves = [(str(task), int(epoch), float(value)) for task, epoch, value in found.going_on["curves"]]
+            self._ended = tuple(found.going_on["ended"]) if found.going_on["ended"] else None
+            length = int(found.going_on["log"])
+        where = "between two tasks" if at.phase is None else f"epoch {at.epoch}, batch {at.batch}"
+        self._say(f"going on in {self._out}: task {at.task + 1} of {len(self._lessons)}, {where}")
+        return length
 
     def _set_up(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, learner: Any) -> None:
         how = self._how

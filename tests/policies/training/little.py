@@ -1,5 +1,6 @@
 """Small lessons, a small network, and a stand-in learner that uses every hook; for the tests of training."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from gym_grounding_policies.data.windows import TaskFile, Windows
 from gym_grounding_policies.learners._base import LEARN, Learner, Phase, Route
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import cpu
+from gym_grounding_policies.training.checkpoint import FILE, sealed
 from gym_grounding_policies.training.loop import Streams, Training, stream
 from gym_grounding_policies.training.recipe import Recipe
 
@@ -186,6 +188,14 @@ def everything(one):
     """All tensors of a training run: learner, optimiser, streams."""
     tensors, plain = one.state()
     return {**{name: value.clone() for name, value in one.learner.state_dict().items()}, **tensors}, plain
+
+
+def edit(folder, change):
+    """Changes a checkpoint's JSON in place, and its hash with it."""
+    path = folder / FILE
+    text = json.loads(path.read_text())
+    change(text)
+    path.write_text(json.dumps(sealed(text)))
 
 
 def equal(one, other):

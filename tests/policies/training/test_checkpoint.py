@@ -134,21 +134,80 @@ def test_a_damaged_file_is_named(tmp_path, change, part):
     ("text", "error", "message"),
     [
         ("{", CorruptRun, "cannot be read"),
+        ("[" * 100_000, CorruptRun, "cannot be read"),
         ("[]", CorruptRun, "is no checkpoint"),
         ('{"format": "other"}', CorruptRun, "is no checkpoint"),
         (
-            '{"format": "gym-grounding-policies checkpoint", "version": 2}',
+            '{"format": "gym-grounding-policies checkpoint", "version": 1}',
             WrongVersion,
-            "version 2, this program reads",
+            "version 1, this program reads",
         ),
-        ('{"format": "gym-grounding-policies checkpoint", "version": 1}', CorruptRun, "is damaged"),
-        ('{"format": "gym-grounding-policies checkpoint", "version": 1, "files": 3}', CorruptRun, "is damaged"),
+        ('{"format": "gym-grounding-policies checkpoint", "version": 2}', CorruptRun, "is damaged"),
+        ('{"format": "gym-grounding-policies checkpoint", "version": 2, "files": 3}', CorruptRun, "is damaged"),
     ],
 )
 def test_a_foreign_json_is_refused(tmp_path, text, error, message):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(error, match=message):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text["about"].update(seed=1),
+        lambda text: text["going_on"]["place"].update(task=-1),
+        lambda text: text["structure"].update(more=None),
+        lambda text: text.pop("going_on"),
+        lambda text: text.pop("sha256"),
+        lambda text: text.update(sha256="0" * 64),
+    ],
+)
+def test_any_edit_is_found(tmp_path, change):
+    write(tmp_path, found())
+    path = tmp_path / FILE
+    text = json.loads(path.read_text())
+    path.write_text(json.dumps(text))
+    assert same(read(tmp_path, training=True), found())  # spaces do not count
+    change(text)
+    path.write_text(json.dumps(text))
+    with pytest.raises(CorruptRun, match=f"{FILE}: is damaged or was edited .*; take another checkpoint"):
+        describe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.update(about=[]), "about is no mapping"),
+        (lambda text: text.update(structure=3), "structure is no mapping"),
+        (lambda text: text.pop("going_on"), "going_on is no mapping"),
+        (lambda text: text.pop("files"), "files is no mapping"),
+        (lambda text: text["files"].pop("learner"), "files.learner has no name and sha256"),
+        (lambda text: text["files"].update(training=["x"]), "files.training has no name and sha256"),
+        (lambda text: text["files"]["learner"].update(sha256=3), "files.learner has no name and sha256"),
+    ],
+)
+def test_parts_that_are_something_else_are_named(tmp_path, change, message):
+    write(tmp_path, found())
+    little.edit(tmp_path, change)
+    with pytest.raises(CorruptRun, match=rf"{FILE}: is damaged \({message}\)"):
+        describe(tmp_path)
+
+
+def test_a_hash_bears_whatever_json_bears(tmp_path):
+    odd = Checkpoint({"é": (1, 2.5e-300, None)}, {10: "a", 9: "b", "x": [True]}, found().learner)
+    write(tmp_path, odd)
+    assert read(tmp_path).about == {"é": [1, 2.5e-300, None]}
+
+
+def test_in_a_run_the_remedy_is_to_train_again(tmp_path):
+    for folder in (tmp_path / "run" / "now", tmp_path / "run" / "stage-00", tmp_path / "run"):
+        write(folder, found())
+    for folder in (tmp_path / "run" / "stage-00", tmp_path / "run", tmp_path / "run" / "now"):
+        (path,) = folder.glob("learner-*")
+        path.unlink()
+        with pytest.raises(CorruptRun, match=f"cannot be read.*; remove {tmp_path}/run/now, and the command that made"):
+            read(folder)
 
 
 def test_no_checkpoint_is_said(tmp_path):
@@ -163,8 +222,6 @@ def test_a_path_in_the_json_leads_nowhere_else(tmp_path):
     write(tmp_path / "one", found())
     (other,) = (tmp_path / "one").glob("learner-*")
     other.rename(tmp_path / "outside.safetensors")
-    text = json.loads((tmp_path / "one" / FILE).read_text())
-    text["files"]["learner"]["name"] = "../outside.safetensors"
-    (tmp_path / "one" / FILE).write_text(json.dumps(text))
+    little.edit(tmp_path / "one", lambda text: text["files"]["learner"].update(name="../outside.safetensors"))
     with pytest.raises(CorruptRun, match="cannot be read"):
         read(tmp_path / "one")

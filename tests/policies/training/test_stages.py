@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from gym_grounding_policies.training import log, stages
-from gym_grounding_policies.training.checkpoint import FILE, read
+from gym_grounding_policies.training.checkpoint import read
 from gym_grounding_policies.training.kits import CPU
 from gym_grounding_policies.training.plan import Asked, Selection, planned
 from gym_grounding_policies.training.stages import How, pretrain, train
@@ -273,12 +273,12 @@ def test_demonstrations_that_changed_are_refused(asked, tmp_path):
 def test_a_checkpoint_of_another_method_under_the_same_plan_is_refused(asked, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(asked, tmp_path / "run", stop=After(3))
-    path = tmp_path / "run" / "now" / FILE
-    text = json.loads(path.read_text())
-    path.write_text(json.dumps(text | {"about": text["about"] | {"method": "seqft"}}))
+    place = tmp_path / "run" / "now"
+    little.edit(place, lambda text: text["about"].update(method="seqft"))
     with pytest.raises(PlanMismatch, match='method is "seqft" there'):
         run(asked, tmp_path / "run")
-    path.write_text(json.dumps(text | {"structure": {"begun": 1, "extra": 4, "stored": []}}))
+    little.edit(place, lambda text: text["about"].update(method=STANDIN))
+    little.edit(place, lambda text: text.update(structure={"begun": 1, "extra": 4, "stored": []}))
     with pytest.raises(CorruptRun, match="its tensors do not fit method 'standin'"):
         run(asked, tmp_path / "run")
 
@@ -395,6 +395,26 @@ def test_a_log_that_goes_on_drops_what_came_later(tmp_path):
     with (tmp_path / log.FILE).open("a") as file:
         file.write('{"cut')
     assert len(log.read(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("left", ["all", "nothing", "half a line", "no file"])
+def test_a_log_that_was_cut_goes_on_without_holes(tmp_path, left):
+    one = log.Log(tmp_path, tensorboard="off")
+    one.write("task", 0)
+    one.write("task", 1)
+    length, path = one.length, tmp_path / log.FILE
+    kept = {"all": length, "half a line": length - 5}.get(left, 0)
+    path.write_bytes(path.read_bytes()[:kept])
+    if left == "no file":
+        path.unlink()
+    log.Log(tmp_path, length, "off").write("task", 2)
+    assert b"\0" not in path.read_bytes()
+    assert [line["task"] for line in log.read(tmp_path)] == {"all": [0, 1, 2], "half a line": [0, 2]}.get(left, [2])
+
+
+def test_a_broken_line_hides_no_other(tmp_path):
+    (tmp_path / log.FILE).write_bytes(bytes(9) + b'{"task": 0}\n{"task": 1}\n\xff\n{"task": 2}\n{"cut')
+    assert [line["task"] for line in log.read(tmp_path)] == [1, 2]
 
 
 def test_a_folder_that_cannot_be_written_is_said(asked, tmp_path):
