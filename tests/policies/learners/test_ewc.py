@@ -92,7 +92,9 @@ def the_pretrained_weights_are_held(patch):
         begin(self, k, data)
         if not k:
             self.anchor = ewc.Weightwise({name: one.detach().clone() for name, one in self.actor.named_parameters()})
-            self.importance = ewc.Weightwise({name: torch.ones_like(one) for name, one in self.actor.named_parameters()})
+            self.importance = ewc.Weightwise(
+                {name: torch.ones_like(one) for name, one in self.actor.named_parameters()}
+            )
 
     patch.setattr(ewc.Ewc, "begin_task", begin_task)
 

@@ -87,9 +87,7 @@ def the_query_passes_through_a_slot(patch):
     patch.setattr(l2m, "readout_query", readout)
 
 
-@pytest.mark.parametrize(
-    "fault", [the_query_is_not_frozen, the_query_has_a_gradient, the_query_passes_through_a_slot]
-)
+@pytest.mark.parametrize("fault", [the_query_is_not_frozen, the_query_has_a_gradient, the_query_passes_through_a_slot])
 def test_another_query_is_found(fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises(AssertionError):
@@ -100,6 +98,7 @@ def check_one_slot():
     """With one slot it is plain adapters and the key term."""
     one = Loop(learner("l2m", slots=1)).tasks(TASKS[:1]).eval()
     batch = TASKS[0].whole
+    assert all(bool(up.any()) for up in one.pool[0].additions.B.values())
     similarity = cosine(query(one, TASKS[0]), keys(one)).mean()
     with changed(one.actor, one.pool[0].change()):
         wanted = one.actor.nll(batch) - 0.5 * similarity

@@ -139,8 +139,12 @@ def buffers_get_noise_too(patch):
 
 @pytest.mark.parametrize(
     ("fault", "noise"),
-    [(a_set_starts_anew, 0.0), (a_set_starts_anew, 1e-3), (additions_alone_get_noise, 1e-3)]
-    + [(buffers_get_noise_too, 1e-3)],
+    [
+        (a_set_starts_anew, 0.0),
+        (a_set_starts_anew, 1e-3),
+        (additions_alone_get_noise, 1e-3),
+        (buffers_get_noise_too, 1e-3),
+    ],
 )
 def test_another_start_is_found(fault, noise, monkeypatch):
     fault(monkeypatch)
