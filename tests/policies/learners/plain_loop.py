@@ -12,6 +12,7 @@ from gym_grounding_policies.data.loader import batches
 from gym_grounding_policies.learners._base import TaskData
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.draws import seeded
+from gym_grounding_policies.nets.lora import Lora
 from gym_grounding_policies.nets.profiles import PAPER, Head, Pictures, Temporal, TextTower, cpu
 from gym_grounding_policies.nets.sites import changed
 
@@ -260,6 +261,18 @@ def act(learner, windows, tasks=None, steps=STEPS):
             density = learner.actor(observations, batch.words)
     numbers = torch.cat([density.logits.flatten(1), density.means.flatten(1), density.scales.flatten(1)], 1)
     return numbers.clone(), {name: one.clone() for name, one in route.told.items()}
+
+
+def additions_are_not_zero_at_first(patch):
+    """A fault for tests of a start that changes nothing."""
+    plain = Lora.__init__
+
+    def made(self, *given, **named):
+        plain(self, *given, **named)
+        for up in self.B.values():
+            up.data += 0.1
+
+    patch.setattr(Lora, "__init__", made)
 
 
 def weights(module):

@@ -9,8 +9,20 @@ from gym_grounding.errors import InvalidOption
 torch = pytest.importorskip("torch")
 from gym_grounding_policies.learners import dmpel  # noqa: E402  # needs torch
 from gym_grounding_policies.learners._base import LEARN  # noqa: E402
+from gym_grounding_policies.learners._queries import query_size, scene_query  # noqa: E402
+from gym_grounding_policies.nets.lora import Lora, orthogonalise  # noqa: E402
 from gym_grounding_policies.nets.sites import changed  # noqa: E402
-from policies.learners.plain_loop import Loop, act, learner, same, source, toy, weights  # noqa: E402
+from policies.learners.plain_loop import (  # noqa: E402
+    PROFILES,
+    Loop,
+    act,
+    additions_are_not_zero_at_first,
+    learner,
+    same,
+    source,
+    toy,
+    weights,
+)
 
 TASKS = [toy(k) for k in range(4)]
 
@@ -22,9 +34,10 @@ def router_says(one, value):
         one.router.outer.bias.fill_(torch.logit(torch.tensor(value / 2)))
 
 
-@pytest.mark.parametrize("value", [1.0, 0.5])
-def test_one_expert_is_plain_adapters_times_the_squared_coefficient(value):
-    one = Loop(learner("dmpel", dropout=0.0)).tasks(TASKS[:1]).eval()
+def check_one_expert(value):
+    """One expert is plain adapters of the same A, B and scale, here 2, times the squared coefficient."""
+    one = Loop(learner("dmpel", dropout=0.0, alpha=4), epochs=1).tasks(TASKS[:1]).eval()
+    assert all(bool(up.any()) for up in one.experts[0].B.values())
     router_says(one, value)
     plain = copy.deepcopy(one.experts[0])
     with torch.no_grad():
@@ -33,6 +46,42 @@ def test_one_expert_is_plain_adapters_times_the_squared_coefficient(value):
     with changed(one.actor, plain):
         wanted = one.actor.nll(TASKS[0].whole)
     torch.testing.assert_close(one.loss(TASKS[0].whole, LEARN), wanted, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", [1.0, 0.5])
+def test_one_expert_is_plain_adapters_times_the_squared_coefficient(value):
+    check_one_expert(value)
+
+
+def the_coefficient_counts_once(patch):
+    plain = Lora.mixed
+    patch.setattr(Lora, "mixed", lambda sets, kept, site, x, y: plain(sets, kept.sqrt(), site, x, y))
+
+
+def the_scale_is_forgotten(patch):
+    plain = Lora.mixed
+    patch.setattr(Lora, "mixed", lambda sets, kept, site, x, y: plain(sets, kept / 2**0.5, site, x, y))
+
+
+def one_group_is_left_out(patch):
+    plain = dmpel.Dmpel._mixed
+
+    def mixed(self, kept):
+        found = plain(self, kept)
+        del found._coefficients["film"]
+        return found
+
+    patch.setattr(dmpel.Dmpel, "_mixed", mixed)
+
+
+@pytest.mark.parametrize(
+    ("fault", "value"),
+    [(the_coefficient_counts_once, 0.5), (the_scale_is_forgotten, 1.0), (one_group_is_left_out, 1.0)],
+)
+def test_another_addition_of_one_expert_is_found(fault, value, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_one_expert(value)
 
 
 def check_isolation(tasks=3):
@@ -146,7 +195,8 @@ def test_other_coefficients_are_found(fault, monkeypatch):
         check_coefficients()
 
 
-def test_coefficients_start_near_one_over_their_number():
+def check_start():
+    """Coefficients start near 1 over their number; the first task starts as the actor."""
     one = learner("dmpel", hidden=64)
     loop, start = Loop(one), act(one, TASKS[0])[0]
     for k, wanted in enumerate((1, 1 / 2, 1 / 3, 1 / 3)):
@@ -158,9 +208,150 @@ def test_coefficients_start_near_one_over_their_number():
             assert torch.equal(act(one, TASKS[0])[0], start)
 
 
-def test_a_new_expert_is_orthogonal_to_all_earlier_ones():
+def test_coefficients_start_near_one_over_their_number():
+    check_start()
+
+
+def all_coefficients_start_at_one(patch):
+    plain = dmpel.Router.__init__
+
+    def made(self, *given):
+        plain(self, *given)
+        self.outer.bias.data.zero_()
+
+    patch.setattr(dmpel.Router, "__init__", made)
+
+
+@pytest.mark.parametrize("fault", [additions_are_not_zero_at_first, all_coefficients_start_at_one])
+def test_another_start_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_start()
+
+
+def check_router_is_new():
+    """At a new task the router is drawn anew, whatever the last one had learned."""
+    drawn = {}
+    loop = Loop(learner("dmpel"), epochs=1, before=lambda one, *given: drawn or drawn.update(weights(one.router)))
+    loop.tasks(TASKS[:1])
+    other = loop.restored(loop.saved(), TASKS[:1]).learner
+    with torch.no_grad():
+        for parameter in other.router.parameters():
+            parameter += 1
+    old = weights(loop.learner.router)
+    for one in (loop.learner, other):
+        one.begin_task(1, loop.data(TASKS[1]))
+    assert same(weights(loop.learner.router), weights(other.router))
+    for name, new in weights(loop.learner.router).items():
+        for earlier in (old[name], drawn[name]):
+            assert name == "outer.bias" or not bool((new[: len(earlier)] == earlier).any()), name
+
+
+def test_the_router_of_a_new_task_is_new():
+    check_router_is_new()
+
+
+def inner_weights_are_kept(patch):
+    begin = dmpel.Dmpel.begin_task
+
+    def begin_task(self, k, data):
+        old = self.router
+        begin(self, k, data)
+        if old is not None:
+            self.router.inner, self.router.middle = old.inner, old.middle
+
+    patch.setattr(dmpel.Dmpel, "begin_task", begin_task)
+
+
+def the_router_is_padded(patch):
+    """With the old outputs where they were, and the new ones as drawn."""
+    begin = dmpel.Dmpel.begin_task
+
+    def begin_task(self, k, data):
+        old = self.router
+        begin(self, k, data)
+        if old is not None:
+            self.router.outer.weight.data[: len(old.outer.weight)] = old.outer.weight
+
+    patch.setattr(dmpel.Dmpel, "begin_task", begin_task)
+
+
+def all_routers_start_alike(patch):
+    built = dmpel.Dmpel._built
+    patch.setattr(dmpel.Dmpel, "_built", lambda self, generator: built(self, source()))
+
+
+@pytest.mark.parametrize("fault", [inner_weights_are_kept, the_router_is_padded, all_routers_start_alike])
+def test_a_router_that_is_not_new_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_router_is_new()
+
+
+def check_query(profile):
+    """Proprioception is the query's last part, its mean over the window; each input and the words change a query."""
+    one, batch = learner("dmpel", profile), toy(0, profile=profile).whole
+    other = toy(1, profile=profile).whole
+    names = [name for name, _ in PROFILES[profile].proprio]
+    felt = torch.cat([batch.observations[name].mean(1) for name in names], 1)
+    query = one._query(batch.observations, batch.words)
+    assert query.shape[1] == query_size(PROFILES[profile], proprio=True)
+    torch.testing.assert_close(query[:, -felt.shape[1] :], felt)
+    one.begin_task(0, Loop(one).data(toy(0, profile=profile)))
+    changes = [({**batch.observations, name: other.observations[name]}, batch.words) for name in one.actor.inputs]
+    for observations, words in [*changes, (batch.observations, other.words)]:
+        if observations.get("present") is other.observations.get("present", 0):
+            continue  # all objects are present in both
+        assert not bool((one._query(observations, words) == query).all(1).any())
+        told = one.route(batch.observations, batch.words, None).told, one.route(observations, words, None).told
+        assert all(not torch.equal(told[0][name], told[1][name]) for name in told[0])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_query_has_all_that_is_seen_and_felt(profile):
+    check_query(profile)
+
+
+def zeroed(part):
+    """A fault: a part of the query is zero."""
+
+    def plant(patch):
+        def query(actor, observations, words, proprio):
+            found = scene_query(actor, observations, words, proprio)
+            found[:, part] = 0
+            return found
+
+        patch.setattr(dmpel, "scene_query", query)
+
+    return plant
+
+
+def proprioception_is_left_out(patch):
+    patch.setattr(
+        dmpel,
+        "scene_query",
+        lambda actor, observations, words, proprio: scene_query(actor, observations, words, False),
+    )
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(zeroed(part) for part in (slice(-5, None), slice(-1, None), slice(0, 6), slice(6, 22))),
+        proprioception_is_left_out,
+    ],
+    ids=["proprioception", "one number of it", "sentence", "scene", "shorter"],
+)
+def test_a_query_without_a_part_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_query("cpu")
+
+
+def check_orthogonal():
+    """The A of a new expert is orthogonal to all earlier ones' and has norm 1; B is 0."""
     one = learner("dmpel")
-    loop = Loop(one)
+    loop = Loop(one, epochs=1)
     loop.tasks(TASKS[:2])
     one.begin_task(2, loop.data(TASKS[2]))
     new = one.experts[2]
@@ -171,13 +362,55 @@ def test_a_new_expert_is_orthogonal_to_all_earlier_ones():
         assert not bool(new.B[key].any())
 
 
+def test_a_new_expert_is_orthogonal_to_all_earlier_ones():
+    check_orthogonal()
+
+
+def is_drawn_as_the_first_one(patch):
+    patch.setattr(dmpel, "orthogonalise", lambda new, earlier, generator: None)
+
+
+def is_orthogonal_to_the_last_one_alone(patch):
+    patch.setattr(dmpel, "orthogonalise", lambda new, earlier, draws: orthogonalise(new, earlier[-1:], draws))
+
+
+def changed_afterwards(change):
+    """A fault: an orthogonal expert is changed."""
+
+    def plant(patch):
+        def orthogonal(new, earlier, generator):
+            orthogonalise(new, earlier, generator)
+            with torch.no_grad():
+                change(new)
+
+        patch.setattr(dmpel, "orthogonalise", orthogonal)
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        is_drawn_as_the_first_one,
+        is_orthogonal_to_the_last_one_alone,
+        changed_afterwards(lambda new: [down.mul_(2) for down in new.A.values()]),
+        changed_afterwards(lambda new: [up.add_(0.1) for up in new.B.values()]),
+    ],
+    ids=["drawn", "last alone", "longer", "not zero"],
+)
+def test_an_expert_that_is_not_orthogonal_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_orthogonal()
+
+
 def misfit(one, task):
     pairs = one.stores[task].pairs(len(one.experts))
     with torch.no_grad():
         return float((one.coefficients(pairs.queries) - pairs.coefficients).square().mean())
 
 
-def test_replay_reminds_the_router_of_old_tasks():
+def check_reminded():
     """The predicted coefficients come near the stored ones, and old outputs change less than without replay."""
     changes, misfits = {}, {}
     for epochs in (0, 40):
@@ -188,6 +421,32 @@ def test_replay_reminds_the_router_of_old_tasks():
     assert misfits[40] < 0.1 * misfits[0]
     assert misfits[40] < 0.01
     assert changes[40] < changes[0]
+
+
+def test_replay_reminds_the_router_of_old_tasks():
+    check_reminded()
+
+
+def the_last_task_alone_is_replayed(patch):
+    """As often as all of them would be."""
+
+    def source(self, phase):
+        last = self.stores[-1].pairs(len(self.experts))
+        return dmpel._Memory([last] * len(self.stores))
+
+    patch.setattr(dmpel.Dmpel, "source", source)
+
+
+def replay_fits_nothing(patch):
+    plain = dmpel.Dmpel._misfit
+    patch.setattr(dmpel.Dmpel, "_misfit", lambda self, pairs: 0 * plain(self, pairs))
+
+
+@pytest.mark.parametrize("fault", [the_last_task_alone_is_replayed, replay_fits_nothing])
+def test_a_router_that_is_not_reminded_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_reminded()
 
 
 def check_best():

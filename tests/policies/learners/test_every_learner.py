@@ -12,7 +12,8 @@ from gym_grounding.errors import InvalidOption
 
 torch = pytest.importorskip("torch")
 from gym_grounding_policies import learners  # noqa: E402
-from gym_grounding_policies.learners._base import LEARN, Learner  # noqa: E402  # needs torch
+from gym_grounding_policies.learners import er  # noqa: E402  # needs torch
+from gym_grounding_policies.learners._base import LEARN, Learner, Route  # noqa: E402
 from gym_grounding_policies.nets.actor import Actor  # noqa: E402
 from gym_grounding_policies.nets.profiles import PAPER  # noqa: E402
 from policies.learners.plain_loop import (  # noqa: E402
@@ -20,6 +21,7 @@ from policies.learners.plain_loop import (  # noqa: E402
     PROFILES,
     Loop,
     act,
+    additions_are_not_zero_at_first,
     kind,
     learner,
     same,
@@ -60,25 +62,84 @@ def test_declarations(name):
         assert value is None or isinstance(value, int | float | str)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_methods_that_freeze_the_actor_begin_as_it_is_and_never_change_it(profile):
+def check_frozen(name, profile="cpu", epochs=2):
+    """The first task begins with the actor's own outputs; nothing that is called changes the actor."""
     windows = [toy(k, profile=profile) for k in range(2)]
     plain = learner("seqft", profile)
     base = [act(plain, one)[0] for one in windows]
-    for name in FROZEN:
-        one = learner(name, profile)
-        before, loop = weights(one.actor), Loop(one)
-        loop.learner.begin_task(0, loop.data(windows[0]))
-        assert torch.equal(act(one, windows[0])[0], base[0])
-        one = learner(name, profile)
-        Loop(one).tasks(windows)
-        assert same(weights(one.actor), before)
-        assert not torch.equal(act(one, windows[1])[0], base[1])
+    one = learner(name, profile)
+    before, loop = weights(one.actor), Loop(one)
+    loop.learner.begin_task(0, loop.data(windows[0]))
+    assert torch.equal(act(one, windows[0])[0], base[0])
+    one = learner(name, profile)
+    Loop(one, epochs).tasks(windows)
+    assert same(weights(one.actor), before)
+    assert not torch.equal(act(one, windows[1])[0], base[1])
+    assert same(weights(one.actor), before)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", FROZEN)
+def test_methods_that_freeze_the_actor_begin_as_it_is_and_never_change_it(name, profile):
+    check_frozen(name, profile)
+
+
+def moves_a_weight(hook):
+    """A fault: the actor is another after a hook."""
+
+    def plant(patch, cls):
+        plain = getattr(cls, hook)
+
+        def moving(self, *given):
+            found = plain(self, *given)
+            with torch.no_grad():
+                self.actor.head.means.bias += 0.01
+            return found
+
+        patch.setattr(cls, hook, moving)
+
+    return plant
+
+
+def new_additions_are_not_zero(patch, cls):
+    additions_are_not_zero_at_first(patch)
+
+
+def the_actor_is_trained_too(patch, cls):
+    plain = cls.trainable
+    patch.setattr(cls, "trainable", lambda self, phase: (*plain(self, phase), *self.actor.parameters()))
+
+
+def nothing_is_learned(patch, cls):
+    patch.setattr(cls, "loss", lambda self, batch, phase: torch.zeros(()))
+    patch.setattr(cls, "route", lambda self, observations, words, tasks: Route())
+
+
+@pytest.mark.filterwarnings("ignore:iscil")
+@pytest.mark.parametrize("name", FROZEN)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        new_additions_are_not_zero,
+        the_actor_is_trained_too,
+        nothing_is_learned,
+        *(moves_a_weight(hook) for hook in ("begin_task", "end_task", "route")),
+    ],
+)
+def test_an_actor_that_is_not_frozen_is_found(name, fault, monkeypatch):
+    fault(monkeypatch, kind(name))
+    with pytest.raises(AssertionError):
+        check_frozen(name, epochs=1)
 
 
 @each
 def test_routing_changes_nothing_and_draws_nothing(name):
-    one = Loop(learner(name)).tasks(TASKS[:2])
+    check_routing(name)
+
+
+def check_routing(name):
+    """Two routes of the same windows are equal; weights, structure and random streams are as before."""
+    one = Loop(learner(name), epochs=1).tasks(TASKS[:2])
     before, state, torch_state = weights(one), one.generator.get_state(), torch.get_rng_state()
     structure = copy.deepcopy(one.structure())
     first, second = outputs(one, TASKS[:2]), outputs(one, TASKS[:2])
@@ -89,8 +150,58 @@ def test_routing_changes_nothing_and_draws_nothing(name):
     assert torch.equal(torch.get_rng_state(), torch_state)
 
 
+def when_routing(act):
+    """A fault: a route does something beside what it should."""
+
+    def plant(patch):
+        plain = er.Er.route
+
+        def route(self, observations, words, tasks):
+            act(self)
+            return plain(self, observations, words, tasks)
+
+        patch.setattr(er.Er, "route", route)
+
+    return plant
+
+
+def routes_move_a_weight(patch):
+    moves_a_weight("route")(patch, er.Er)
+
+
+def routes_drop_out(patch):
+    when_routing(lambda one: one.actor.train())(patch)
+
+
+def routes_count_a_task(patch):
+    when_routing(lambda one: setattr(one, "begun", one.begun + 1))(patch)
+
+
+def routes_draw(patch):
+    when_routing(lambda one: torch.rand((), generator=one.generator))(patch)
+
+
+def routes_draw_from_torch(patch):
+    when_routing(lambda one: torch.rand(()))(patch)
+
+
+@pytest.mark.parametrize(
+    "fault", [routes_move_a_weight, routes_drop_out, routes_count_a_task, routes_draw, routes_draw_from_torch]
+)
+def test_routes_that_change_something_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_routing("er")
+
+
 @each
 def test_the_same_seed_gives_the_same_weights_whatever_is_evaluated_in_between(name):
+    check_seeds(name)
+
+
+def check_seeds(name):
+    """Weights depend on the seed of whatever draws, and on no evaluation."""
+
     def trained(seed=0, watch=None):
         return weights(Loop(learner(name, seed=seed), watch=watch).tasks(TASKS[:2]))
 
@@ -102,6 +213,32 @@ def test_the_same_seed_gives_the_same_weights_whatever_is_evaluated_in_between(n
     assert same(first, trained())
     assert same(first, trained(watch=evaluating))
     assert same(first, trained(seed=1)) == (name in ("seqft", "packnet"))
+
+
+def seeds_are_forgotten(seed):
+    """A fault: at each task the generator begins anew."""
+
+    def plant(patch):
+        begin = er.Er.begin_task
+
+        def begin_task(self, k, data):
+            seed(self.generator)
+            begin(self, k, data)
+
+        patch.setattr(er.Er, "begin_task", begin_task)
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [seeds_are_forgotten(lambda one: one.seed()), seeds_are_forgotten(lambda one: one.manual_seed(0)), routes_draw],
+    ids=["differs from run to run", "is the same for all seeds", "evaluation draws"],
+)
+def test_weights_that_do_not_follow_the_seed_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_seeds("er")
 
 
 @each

@@ -45,20 +45,71 @@ def gaussian(w, **settings):
     return ewc.Ewc(LinearGaussian(w), ewc.Settings(**settings), source())
 
 
-def test_without_penalty_it_is_fine_tuning():
+def check_without_penalty():
+    """With lambda = 0 it is fine-tuning to the last bit, and with the published one it is not."""
     plain = weights(Loop(learner("seqft")).tasks(TASKS))
     assert same(weights(Loop(learner("ewc", penalty=0.0)).tasks(TASKS).actor), weights_of_actor(plain))
     held = Loop(learner("ewc")).tasks(TASKS).actor
     assert not same(weights(held), weights_of_actor(plain))
 
 
+def test_without_penalty_it_is_fine_tuning():
+    check_without_penalty()
+
+
 def weights_of_actor(tensors):
     return {name.removeprefix("actor."): one for name, one in tensors.items()}
 
 
-def test_the_first_task_is_fine_tuning_whatever_the_penalty():
+def check_first_task():
+    """At any lambda the first task is fine-tuning to the last bit."""
     plain = weights(Loop(learner("seqft")).tasks(TASKS[:1]).actor)
     assert same(weights(Loop(learner("ewc", penalty=1e9)).tasks(TASKS[:1]).actor), plain)
+
+
+def test_the_first_task_is_fine_tuning_whatever_the_penalty():
+    check_first_task()
+
+
+def the_penalty_is_always_the_published_one(patch):
+    begin = ewc.Ewc.begin_task
+
+    def begin_task(self, k, data):
+        self.settings = ewc.Settings()
+        begin(self, k, data)
+
+    patch.setattr(ewc.Ewc, "begin_task", begin_task)
+
+
+def the_penalty_is_never_added(patch):
+    patch.setattr(ewc.Ewc, "loss", lambda self, batch, phase: self.actor.nll(batch))
+
+
+def the_pretrained_weights_are_held(patch):
+    begin = ewc.Ewc.begin_task
+
+    def begin_task(self, k, data):
+        begin(self, k, data)
+        if not k:
+            self.anchor = ewc.Weightwise({name: one.detach().clone() for name, one in self.actor.named_parameters()})
+            self.importance = ewc.Weightwise(
+                {name: torch.ones_like(one) for name, one in self.actor.named_parameters()}
+            )
+
+    patch.setattr(ewc.Ewc, "begin_task", begin_task)
+
+
+@pytest.mark.parametrize("fault", [the_penalty_is_always_the_published_one, the_penalty_is_never_added])
+def test_another_penalty_than_the_settings_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_without_penalty()
+
+
+def test_a_penalty_in_the_first_task_is_found(monkeypatch):
+    the_pretrained_weights_are_held(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_first_task()
 
 
 def check_penalty(tasks=2):
@@ -135,8 +186,7 @@ def test_faults_of_the_penalty_are_found(fault, monkeypatch):
         check_penalty()
 
 
-@pytest.mark.parametrize("size", [1, 4])
-def test_importances_of_a_linear_gaussian_model(size):
+def check_closed_form(size):
     """The square of a batch's mean gradient -(y - w x) x, averaged over batches."""
     w, (x, y) = [0.5, -1.0, 2.0], pairs(12, [1.0, 0.0, 1.0])
     one = gaussian(w)
@@ -146,7 +196,53 @@ def test_importances_of_a_linear_gaussian_model(size):
     assert torch.equal(one.anchor["w"], one.actor.w.detach())
 
 
-def test_importances_of_the_actor_equal_finite_differences():
+@pytest.mark.parametrize("size", [1, 4])
+def test_importances_of_a_linear_gaussian_model(size):
+    check_closed_form(size)
+
+
+def squares_the_mean_of_all_batches(patch):
+    does_not_square(patch)
+    plain = ewc.Ewc._squared_gradients
+    patch.setattr(
+        ewc.Ewc,
+        "_squared_gradients",
+        lambda self, data: {name: one.square() for name, one in plain(self, data).items()},
+    )
+
+
+def sums_over_batches(patch):
+    plain = ewc.Ewc._squared_gradients
+    patch.setattr(
+        ewc.Ewc, "_squared_gradients", lambda self, data: {name: 2 * one for name, one in plain(self, data).items()}
+    )
+
+
+def squares_each_sample(patch):
+    """As the Fisher information would; the closed form of single samples and of batches of four differ."""
+    plain = ewc.Ewc._squared_gradients
+
+    def alone(self, data):
+        def read(windows, generator):
+            for x, y in data.read(windows, generator):
+                yield from zip(x.split(1), y.split(1), strict=True)
+
+        return plain(self, TaskData(data.windows, read))
+
+    patch.setattr(ewc.Ewc, "_squared_gradients", alone)
+
+
+@pytest.mark.parametrize(
+    "fault", [does_not_square, squares_the_mean_of_all_batches, sums_over_batches, squares_each_sample]
+)
+def test_importances_without_the_closed_form_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_closed_form(4)
+
+
+def check_finite_differences():
+    """Of the largest importance of three layers."""
     actor = Actor.made(
         replace(PROFILES["cpu"], temporal=replace(PROFILES["cpu"].temporal, dropout=0.0, depth_dropout=0.0)), source()
     ).double()
@@ -181,7 +277,18 @@ def test_importances_of_the_actor_equal_finite_differences():
         assert float(one.importance[name].flatten()[place]) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_a_large_penalty_holds_what_matters_and_nothing_else():
+def test_importances_of_the_actor_equal_finite_differences():
+    check_finite_differences()
+
+
+@pytest.mark.parametrize("fault", [does_not_square, squares_the_mean_of_all_batches, sums_over_batches])
+def test_importances_unlike_finite_differences_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_finite_differences()
+
+
+def check_large_penalty():
     """By one Newton step, which solves this quadratic loss."""
     one = gaussian([1.0, 0.0], penalty=1e9)
     one.end_task(0, data_of(*pairs(12, [1.0, 0.0], silent=[1]), 1))
@@ -196,6 +303,33 @@ def test_a_large_penalty_holds_what_matters_and_nothing_else():
     x, y = batch
     free = float((x[:, 1] @ (y - x[:, 0])) / x[:, 1].square().sum())
     assert float(moved[1]) == pytest.approx(free, rel=1e-6)
+
+
+def test_a_large_penalty_holds_what_matters_and_nothing_else():
+    check_large_penalty()
+
+
+def all_weights_matter_alike(patch):
+    def distance(self):
+        w = self.actor.w
+        return (self.importance["w"].mean() * (w - self.anchor["w"]).square()).sum()
+
+    patch.setattr(ewc.Ewc, "distance", distance)
+
+
+def what_matters_is_free(patch):
+    def distance(self):
+        rest = self.importance["w"] == 0
+        return (rest * (self.actor.w - self.anchor["w"]).square()).sum()
+
+    patch.setattr(ewc.Ewc, "distance", distance)
+
+
+@pytest.mark.parametrize("fault", [all_weights_matter_alike, what_matters_is_free, the_penalty_is_never_added])
+def test_a_penalty_on_other_weights_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_large_penalty()
 
 
 def test_the_pass_is_in_training_mode_with_augmentation_and_repeats_with_the_seed():

@@ -7,12 +7,22 @@ import pytest
 from gym_grounding.errors import InvalidOption
 
 torch = pytest.importorskip("torch")
-from gym_grounding_policies.learners import iscil  # noqa: E402  # needs torch
+from gym_grounding_policies.learners import _queries, iscil  # noqa: E402  # needs torch
 from gym_grounding_policies.learners._adapters import AdapterSet  # noqa: E402
 from gym_grounding_policies.learners._base import LEARN  # noqa: E402
 from gym_grounding_policies.learners._clusters import centres  # noqa: E402
 from gym_grounding_policies.learners._queries import nearest, scene_query  # noqa: E402
-from policies.learners.plain_loop import Loop, act, learner, same, source, toy, weights  # noqa: E402
+from gym_grounding_policies.nets.sites import changed  # noqa: E402
+from policies.learners.plain_loop import (  # noqa: E402
+    Loop,
+    act,
+    additions_are_not_zero_at_first,
+    learner,
+    same,
+    source,
+    toy,
+    weights,
+)
 
 TASKS = [toy(k) for k in range(3)]
 pytestmark = pytest.mark.filterwarnings("ignore:iscil")
@@ -108,12 +118,52 @@ def test_faults_are_found(fault, monkeypatch):
         check_isolation(2)
 
 
-def test_a_query_that_is_a_basis_has_similarity_one():
+def check_bases():
+    """A query that is a basis has similarity 1, the largest; with as many bases as windows, each window's is one."""
     one = Loop(learner("iscil", bases=20)).tasks(TASKS[:2])
     assert one._bases()[0].shape == (20, 6 + 16)
-    slot, similarity = nearest(one._bases()[1], one._bases())
-    torch.testing.assert_close(similarity, torch.ones(20))
-    assert bool((slot == 1).all())
+    for queries in (one._bases()[1], one._query(TASKS[1].whole)):
+        slot, similarity = nearest(queries, one._bases())
+        torch.testing.assert_close(similarity, torch.ones(20))
+        assert bool((slot == 1).all())
+    near = one._bases()[1] + 0.1 * torch.randn(one._bases()[1].shape, generator=source())
+    assert bool((nearest(near, one._bases())[1] < 1).all())
+
+
+def test_a_query_that_is_a_basis_has_similarity_one():
+    check_bases()
+
+
+def products_instead_of_cosines(patch):
+    patch.setattr(_queries, "cosine", lambda queries, keys: queries @ keys.T)
+
+
+def products_are_cut_at_one(patch):
+    patch.setattr(_queries, "cosine", lambda queries, keys: (queries @ keys.T).clamp(max=1))
+
+
+def prototypes_lie_beside_the_queries(patch):
+    patch.setattr(iscil, "centres", lambda points, count, generator: centres(points, count, generator) + 0.1)
+
+
+def the_mean_basis_counts(patch):
+    cosine = _queries.cosine
+    patch.setattr(_queries, "cosine", lambda queries, keys: cosine(queries, keys).mean(1, keepdim=True))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        products_instead_of_cosines,
+        products_are_cut_at_one,
+        prototypes_lie_beside_the_queries,
+        the_mean_basis_counts,
+    ],
+)
+def test_another_similarity_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_bases()
 
 
 def check_start():
@@ -154,7 +204,8 @@ def test_another_start_is_found(fault, monkeypatch):
         check_start()
 
 
-def test_a_task_that_looks_like_an_earlier_one_learns_nothing_and_says_so():
+def check_twin():
+    """A task that looks like an earlier one learns nothing and says so."""
     one = learner("iscil", bases=20)
     loop = Loop(one)
     loop.tasks(TASKS[:1])
@@ -165,12 +216,75 @@ def test_a_task_that_looks_like_an_earlier_one_learns_nothing_and_says_so():
     assert not loop.loss.requires_grad
 
 
-def test_the_first_slot_starts_as_the_actor():
+def test_a_task_that_looks_like_an_earlier_one_learns_nothing_and_says_so():
+    check_twin()
+
+
+def windows_are_assigned_to_the_present_slot(patch):
+    def loss(self, batch, phase):
+        with changed(self.actor, self.slots[-1].change()):
+            return self.actor.nll(batch)
+
+    patch.setattr(iscil.IsCil, "loss", loss)
+
+
+def assigned_windows_are_not_counted(patch):
+    """So the warning comes, though the slot has learned."""
+    windows_are_assigned_to_the_present_slot(patch)
+    loss = iscil.IsCil.loss
+
+    def counted(self, batch, phase):
+        self.own += int(self.begun == 1)
+        return loss(self, batch, phase)
+
+    patch.setattr(iscil.IsCil, "loss", counted)
+
+
+def says_nothing(patch):
+    patch.setattr(iscil.IsCil, "end_task", lambda self, k, data: None)
+
+
+def a_slot_without_windows_decays(patch):
+    def after_step(self, phase):
+        with torch.no_grad():
+            for parameter in self.slots[-1].parameters():
+                parameter *= 0.999
+
+    patch.setattr(iscil.IsCil, "after_step", after_step)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        windows_are_assigned_to_the_present_slot,
+        assigned_windows_are_not_counted,
+        says_nothing,
+        a_slot_without_windows_decays,
+    ],
+)
+def test_a_twin_that_learns_or_is_silent_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check_twin()
+
+
+def check_first_slot():
+    """It has B = 0 and copies of the actor's layers."""
     one = learner("iscil")
     one.begin_task(0, Loop(one).data(TASKS[0]))
     assert not any(bool(up.any()) for up in one.slots[0].additions.B.values())
     for site in one._layout.copied:
         assert torch.equal(one.slots[0].copies.weight[site.name.replace(".", "/")], site.weight)
+
+
+def test_the_first_slot_starts_as_the_actor():
+    check_first_slot()
+
+
+def test_a_first_slot_that_adds_something_is_found(monkeypatch):
+    additions_are_not_zero_at_first(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_first_slot()
 
 
 def test_prototypes_are_part_of_a_checkpoint():

@@ -6,12 +6,15 @@ from gym_grounding.errors import InvalidOption
 
 torch = pytest.importorskip("torch")
 from gym_grounding_policies.learners import l2m  # noqa: E402  # needs torch
+from gym_grounding_policies.learners._adapters import AdapterSet  # noqa: E402
 from gym_grounding_policies.learners._base import LEARN, Route  # noqa: E402
 from gym_grounding_policies.learners._queries import cosine, readout_query  # noqa: E402
-from gym_grounding_policies.nets.sites import changed  # noqa: E402
+from gym_grounding_policies.nets.actor import frozen  # noqa: E402
+from gym_grounding_policies.nets.sites import Together, changed  # noqa: E402
 from policies.learners.plain_loop import Loop, act, learner, same, source, toy, weights  # noqa: E402
 
 TASKS = [toy(k) for k in range(2)]
+similarity_of = l2m.L2m._similarity
 
 
 def query(one, windows):
@@ -22,15 +25,27 @@ def keys(one):
     return torch.stack([key.detach().clone() for key in one.keys])
 
 
-def test_the_query_depends_on_no_slot_and_no_key_and_gives_the_actor_no_gradient():
+def asked(one, batch):
+    """The queries that the learner itself compares with its keys, in training and at test."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(l2m, "cosine", lambda queries, keys: found.append(queries) or cosine(queries, keys))
+        one.train().loss(batch, LEARN)
+        one.eval().route(batch.observations, batch.words, None)
+    return found
+
+
+def check_query():
+    """The query depends on no slot, no key and no dropout, and gives the actor no gradient."""
     one = learner("l2m")
-    one.train()
-    first = query(one, TASKS[0])
+    first = asked(one, TASKS[0].whole)
     with torch.no_grad():
         for parameter in (*one.pool.parameters(), *one.keys):
             parameter += 1
-    assert torch.equal(query(one, TASKS[0]), first)
-    assert not first.requires_grad
+    assert len(first) == 2
+    for query in (*first, *asked(one, TASKS[0].whole)):
+        assert torch.equal(query, first[0])
+        assert not query.requires_grad
     one.requires_grad_(True)
     one.actor.nll = lambda batch: torch.zeros(())
     one.loss(TASKS[0].whole, LEARN).backward()
@@ -38,13 +53,79 @@ def test_the_query_depends_on_no_slot_and_no_key_and_gives_the_actor_no_gradient
     assert any(key.grad is not None for key in one.keys)
 
 
-def test_with_one_slot_it_is_plain_adapters_and_the_key_term():
+def test_the_query_depends_on_no_slot_and_no_key_and_gives_the_actor_no_gradient():
+    check_query()
+
+
+def the_query_is_not_frozen(patch):
+    patch.setattr(l2m, "readout_query", lambda actor, observations, words: actor.features(observations, words).mean(1))
+
+
+def the_query_has_a_gradient(patch):
+    def readout(actor, observations, words):
+        parts = [one for one in actor.modules() if one.training]
+        features = actor.eval().features(observations, words).mean(1)
+        for one in parts:
+            one.training = True
+        return features
+
+    patch.setattr(l2m, "readout_query", readout)
+
+
+def the_query_passes_through_a_slot(patch):
+    made = l2m.L2m.__init__
+
+    def with_pool(self, actor, settings, generator):
+        made(self, actor, settings, generator)
+        object.__setattr__(actor, "slot", self.pool[0])
+
+    def readout(actor, observations, words):
+        with frozen(actor), changed(actor, actor.slot.change()):
+            return actor.features(observations, words).mean(1)
+
+    patch.setattr(l2m.L2m, "__init__", with_pool)
+    patch.setattr(l2m, "readout_query", readout)
+
+
+@pytest.mark.parametrize("fault", [the_query_is_not_frozen, the_query_has_a_gradient, the_query_passes_through_a_slot])
+def test_another_query_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_query()
+
+
+def check_one_slot():
+    """With one slot it is plain adapters and the key term."""
     one = Loop(learner("l2m", slots=1)).tasks(TASKS[:1]).eval()
     batch = TASKS[0].whole
+    assert all(bool(up.any()) for up in one.pool[0].additions.B.values())
     similarity = cosine(query(one, TASKS[0]), keys(one)).mean()
     with changed(one.actor, one.pool[0].change()):
         wanted = one.actor.nll(batch) - 0.5 * similarity
     torch.testing.assert_close(one.loss(batch, LEARN), wanted)
+
+
+def test_with_one_slot_it_is_plain_adapters_and_the_key_term():
+    check_one_slot()
+
+
+def the_pull_pushes(patch):
+    patch.setattr(l2m.L2m, "_similarity", lambda self, query, slot: -similarity_of(self, query, slot))
+
+
+def nothing_pulls(patch):
+    patch.setattr(l2m.L2m, "_similarity", lambda self, query, slot: 0 * similarity_of(self, query, slot))
+
+
+def no_slot_acts(patch):
+    patch.setattr(AdapterSet, "each", staticmethod(lambda sets, index: Together()))
+
+
+@pytest.mark.parametrize("fault", [the_pull_pushes, nothing_pulls, no_slot_acts])
+def test_another_loss_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_one_slot()
 
 
 def check_choice_at_test():
@@ -61,6 +142,10 @@ def check_choice_at_test():
         for number, key in enumerate(one.keys):
             key *= 1e-3 if number in nearest else 1 + number
     assert torch.equal(act(one, TASKS[0])[1]["slot"], nearest)
+    readout, lengths = l2m.readout_query, torch.logspace(-3, 3, len(nearest))[:, None]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(l2m, "readout_query", lambda *given: lengths * readout(*given))
+        assert torch.equal(act(one, TASKS[0])[1]["slot"], nearest)
 
 
 def test_the_choice_at_test():
@@ -78,6 +163,10 @@ def keys_are_not_normalised(patch):
     patch.setattr(l2m, "cosine", lambda queries, keys: queries.float() @ keys.float().T)
 
 
+def long_queries_are_cut(patch):
+    patch.setattr(l2m, "cosine", lambda queries, keys: cosine(queries.clamp(-20, 20), keys))
+
+
 def acting_is_counted(patch):
     route = l2m.L2m.route
 
@@ -89,7 +178,9 @@ def acting_is_counted(patch):
     patch.setattr(l2m.L2m, "route", counted)
 
 
-@pytest.mark.parametrize("fault", [usage_matters_at_test, keys_are_not_normalised, acting_is_counted])
+@pytest.mark.parametrize(
+    "fault", [usage_matters_at_test, keys_are_not_normalised, long_queries_are_cut, acting_is_counted]
+)
 def test_faults_of_the_choice_are_found(fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises(AssertionError):
@@ -197,19 +288,33 @@ def test_slots_that_move_unused_are_found(fault, monkeypatch):
         check_unused_slots_rest(1)
 
 
-def test_the_pull_raises_the_cosine_of_the_chosen_key():
+def check_pull():
+    """A step on the loss' second term alone raises the cosine of the chosen keys, and moves no others."""
     one = learner("l2m")
     one.requires_grad_(True)
     asked = query(one, TASKS[0])
     slot = one._favoured(asked)
-    before = one._similarity(asked, slot).mean()
-    before.backward()
+    rows = torch.arange(len(slot))
+    before = cosine(asked, keys(one))[rows, slot].mean()
+    one.actor.nll = lambda batch: torch.zeros(())
+    one.loss(TASKS[0].whole, LEARN).backward()
     with torch.no_grad():
         for key in one.keys:
             if key.grad is not None:
-                key += 0.1 * key.grad
-    assert float(one._similarity(asked, slot).mean().detach()) > float(before.detach())
+                key -= 0.1 * key.grad
+    assert float(cosine(asked, keys(one))[rows, slot].mean()) > float(before)
     assert {number for number, key in enumerate(one.keys) if key.grad is not None} == set(slot.tolist())
+
+
+def test_the_pull_raises_the_cosine_of_the_chosen_key():
+    check_pull()
+
+
+@pytest.mark.parametrize("fault", [the_pull_pushes, nothing_pulls, all_keys_are_pulled])
+def test_another_pull_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_pull()
 
 
 def test_other_words_may_change_the_slot_and_always_change_the_similarity():

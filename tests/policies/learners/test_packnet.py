@@ -132,7 +132,8 @@ def test_faults_are_found(fault, monkeypatch):
         check_ownership(tasks=2)
 
 
-def test_labels_only_rise_in_learning_and_fall_in_pruning_and_free_weights_stay_zero_in_retraining():
+def check_labels():
+    """Labels rise from 0 where a task begins and fall where it is pruned; free weights stay 0 in retraining."""
     one = learner("packnet", retrain_epochs=2)
     seen = []
 
@@ -150,11 +151,80 @@ def test_labels_only_rise_in_learning_and_fall_in_pruning_and_free_weights_stay_
         for name, owner in owners.items():
             risen = later[name] > owner
             assert following == "learn" or not bool(risen.any())
+            assert (phase, following) != ("learn", "retrain") or bool((later[name] < owner).any())
             assert bool((owner[risen] == 0).all())
     assert all(bool((owner == 1).all()) for owner in seen[0][1].values())
 
 
-def test_the_task_that_is_being_learned_is_seen_whole():
+def test_labels_only_rise_in_learning_and_fall_in_pruning_and_free_weights_stay_zero_in_retraining():
+    check_labels()
+
+
+def a_task_takes_all_weights(patch):
+    begin = packnet.PackNet.begin_task
+
+    def begin_task(self, k, data):
+        begin(self, k, data)
+        for owner in self.owner.buffers():
+            owner.fill_(k + 1)
+
+    patch.setattr(packnet.PackNet, "begin_task", begin_task)
+
+
+def retraining_takes_pruned_weights_back(patch):
+    def begin_phase(self, k, phase, data):
+        if phase.name == "retrain":
+            for owner in self.owner.buffers():
+                owner[owner == 0] = self.begun
+
+    patch.setattr(packnet.PackNet, "begin_phase", begin_phase)
+
+
+def pruning_in_the_midst_of_learning(patch):
+    after = packnet.PackNet.after_step
+
+    def after_step(self, phase):
+        after(self, phase)
+        for name, layer in self._layers.items():
+            self._prune(layer.weight, self.owner[name])
+
+    patch.setattr(packnet.PackNet, "after_step", after_step)
+
+
+def weights_of_others_have_gradients(patch):
+    patch.setattr(packnet.PackNet, "after_backward", lambda self, phase: None)
+
+
+def pruned_weights_move(patch):
+    after = packnet.PackNet.after_step
+
+    def after_step(self, phase):
+        after(self, phase)
+        with torch.no_grad():
+            for name, layer in self._layers.items():
+                layer.weight[self.owner[name] == 0] += 1e-6
+
+    patch.setattr(packnet.PackNet, "after_step", after_step)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        a_task_takes_all_weights,
+        retraining_takes_pruned_weights_back,
+        pruning_in_the_midst_of_learning,
+        weights_of_others_have_gradients,
+        pruned_weights_move,
+    ],
+)
+def test_other_labels_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_labels()
+
+
+def check_seen_whole():
+    """While a task is learned, it acts with all that is not yet pruned, and an earlier one without that."""
     one = learner("packnet")
     loop, windows = Loop(one), [toy(0), toy(1)]
     loop.tasks(windows[:1])
@@ -166,6 +236,35 @@ def test_the_task_that_is_being_learned_is_seen_whole():
     whole = torch.cat([density.logits.flatten(1), density.means.flatten(1), density.scales.flatten(1)], 1)
     assert torch.equal(masked, whole)
     assert not torch.equal(act(one, windows[1], tasks=torch.zeros(20, dtype=torch.int64))[0], whole)
+
+
+def test_the_task_that_is_being_learned_is_seen_whole():
+    check_seen_whole()
+
+
+def masks_hide_the_present_task(patch):
+    def weight(self, name, task):
+        owner = self.owner[name]
+        return self._layers[name].weight.detach() * ((owner >= 1) & (owner <= min(task + 1, self.begun - 1)))
+
+    patch.setattr(packnet.PackNet, "_weight", weight)
+
+
+def masks_show_what_pruning_would_leave(patch):
+    def weight(self, name, task):
+        size = self._layers[name].weight.detach()
+        return size * (size.abs() > size.abs().quantile(0.75))
+
+    patch.setattr(packnet.PackNet, "_weight", weight)
+
+
+@pytest.mark.parametrize(
+    "fault", [masks_hide_the_present_task, masks_show_what_pruning_would_leave, masks_show_later_tasks]
+)
+def test_a_task_that_is_not_seen_whole_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_seen_whole()
 
 
 def test_masked_weights_follow_the_weights_without_a_change_of_mode():

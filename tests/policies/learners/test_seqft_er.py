@@ -13,6 +13,7 @@ from policies.learners.plain_loop import Loop, learner, same, source, toy, weigh
 
 SIZES = (20, 40, 20)
 TASKS = [toy(k, count) for k, count in enumerate(SIZES)]
+RANDPERM = torch.randperm
 
 
 def check_all_weights_move():
@@ -55,7 +56,8 @@ def test_weights_that_do_not_move_are_found(fault, monkeypatch):
         check_all_weights_move()
 
 
-def test_nothing_but_the_weights_goes_from_task_to_task():
+def check_nothing_is_kept():
+    """A task is learned the same from a copy of the weights as in the sequence."""
     loop = Loop(learner("seqft"))
     loop.tasks(TASKS[:1])
     fresh = Loop(learner("seqft"))
@@ -65,18 +67,96 @@ def test_nothing_but_the_weights_goes_from_task_to_task():
     assert same(weights(loop.tasks([TASKS[1]], 1)), weights(fresh.tasks([TASKS[1]], 0)))
 
 
-def test_of_two_contradicting_tasks_the_second_wins():
+def test_nothing_but_the_weights_goes_from_task_to_task():
+    check_nothing_is_kept()
+
+
+def is_drawn_back_to_the_last_task(patch):
+    def loss(self, batch, phase):
+        if not hasattr(self, "starts"):
+            self.starts = {}
+        start = self.starts.setdefault(self.begun, self.actor.head.means.bias.detach().clone())
+        nll = self.actor.nll(batch)
+        return nll + (self.actor.head.means.bias - start).square().sum() if self.begun > 1 else nll
+
+    patch.setattr(seqft.SeqFt, "loss", loss)
+
+
+def keeps_what_was_seen(patch):
+    def loss(self, batch, phase):
+        self.seen = [*getattr(self, "seen", []), batch]
+        return self.actor.nll(batch.joined(self.seen[0]))
+
+    patch.setattr(seqft.SeqFt, "loss", loss)
+
+
+@pytest.mark.parametrize("fault", [is_drawn_back_to_the_last_task, keeps_what_was_seen])
+def test_something_that_is_kept_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_nothing_is_kept()
+
+
+def check_the_second_wins(name="seqft", **settings):
+    """Of two tasks that differ in their actions alone."""
     first, second = toy(0), toy(1, seed=0, sentence=0)
-    one = Loop(learner("seqft"), epochs=15).tasks([first, second]).eval()
+    one = Loop(learner(name, **settings), epochs=15).tasks([first, second]).eval()
     with torch.no_grad():
         assert float(one.actor.nll(second.whole)) < float(one.actor.nll(first.whole)) - 1
 
 
-def test_replay_is_fine_tuning_while_nothing_is_remembered():
+def test_of_two_contradicting_tasks_the_second_wins():
+    check_the_second_wins()
+
+
+def holds_the_first_task(patch):
+    plain = seqft.SeqFt.loss
+    patch.setattr(
+        seqft.SeqFt, "loss", lambda self, batch, phase: plain(self, batch, phase) * (1 if self.begun == 1 else 0)
+    )
+
+
+def test_a_first_task_that_holds_out_is_found(monkeypatch):
+    with pytest.raises(AssertionError):
+        check_the_second_wins("er", share=1.0)
+    holds_the_first_task(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_the_second_wins()
+
+
+def check_empty_memory():
+    """While nothing is remembered it is fine-tuning to the last bit, and no longer."""
     assert same(weights(Loop(learner("er")).tasks(TASKS[:1])), weights(Loop(learner("seqft")).tasks(TASKS[:1])))
     empty = Loop(learner("er", share=0.0)).tasks(TASKS)
     assert same(weights(empty), weights(Loop(learner("seqft")).tasks(TASKS)))
     assert not same(weights(Loop(learner("er")).tasks(TASKS)), weights(Loop(learner("seqft")).tasks(TASKS)))
+
+
+def test_replay_is_fine_tuning_while_nothing_is_remembered():
+    check_empty_memory()
+
+
+def replays_the_batch_itself(patch):
+    def loss(self, batch, phase):
+        return self.actor.nll(batch.joined(batch))
+
+    patch.setattr(er.Er, "loss", loss)
+
+
+def remembers_one_window_at_least(patch):
+    kept = er.Settings.kept
+    patch.setattr(er.Settings, "kept", lambda self, count: max(kept(self, count), 1))
+
+
+def never_replays(patch):
+    patch.setattr(er.Er, "loss", seqft.SeqFt.loss)
+
+
+@pytest.mark.parametrize("fault", [replays_the_batch_itself, remembers_one_window_at_least, never_replays])
+def test_replay_of_nothing_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_empty_memory()
 
 
 def check_replay():
@@ -112,7 +192,8 @@ def replays_the_present_task(patch):
 
     def begin_task(self, k, data):
         begin(self, k, data)
-        self._memory.insert(0, data.windows.subset(range(4)))
+        if self._memory:
+            self._memory[0] = data.windows.subset(range(4))
 
     patch.setattr(er.Er, "begin_task", begin_task)
 
@@ -191,8 +272,9 @@ def test_published_memories_are_settings():
             er.Settings(**wrong)
 
 
-def test_a_random_memory_is_uniform():
-    one, data = learner("er"), Loop(learner("er")).data(TASKS[0])
+def check_uniform(**settings):
+    """Each window is remembered as often as another."""
+    one, data = learner("er", **settings), Loop(learner("er")).data(TASKS[0])
     one.generator = source(5)
     for k in range(400):
         one.end_task(k, data)
@@ -201,6 +283,30 @@ def test_a_random_memory_is_uniform():
     often = torch.bincount(torch.tensor(one._kept).flatten(), minlength=20) / 400
     # five standard deviations of a share of 0.2 in 400 draws
     assert float((often - 0.2).abs().max()) < 0.1
+
+
+def test_a_random_memory_is_uniform():
+    check_uniform()
+
+
+def test_the_first_windows_are_no_random_memory():
+    with pytest.raises(AssertionError):
+        check_uniform(memory="first")
+
+
+def never_keeps_the_last_window(patch):
+    patch.setattr(er.torch, "randperm", lambda count, generator: RANDPERM(count - 1, generator=generator))
+
+
+def draws_the_same_each_time(patch):
+    patch.setattr(er.torch, "randperm", lambda count, generator: RANDPERM(count, generator=source()))
+
+
+@pytest.mark.parametrize("fault", [never_keeps_the_last_window, draws_the_same_each_time])
+def test_a_memory_that_is_not_uniform_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_uniform()
 
 
 def test_each_pass_of_each_task_and_seed_has_an_order_of_its_own():
@@ -234,7 +340,8 @@ def test_a_learner_that_was_not_given_its_memory_back_does_not_train():
         again.tasks([TASKS[1]], 1)
 
 
-def test_with_a_full_memory_the_mean_gradient_is_that_of_joint_training():
+def check_joint_gradient():
+    """With a full memory and as many old windows as new ones, a pass' mean gradient is that of joint training."""
     both = [TASKS[0], TASKS[2]]
     one = Loop(learner("er", share=1.0), epochs=1).tasks(both[:1])
     loop = Loop(one)
@@ -250,6 +357,29 @@ def test_with_a_full_memory_the_mean_gradient_is_that_of_joint_training():
     joint = torch.autograd.grad(one.actor.nll(both[0].whole.joined(both[1].whole)), parameters)
     for total, gradient in zip(sums, joint, strict=True):
         torch.testing.assert_close(total, gradient, atol=1e-4, rtol=1e-3)
+
+
+def test_with_a_full_memory_the_mean_gradient_is_that_of_joint_training():
+    check_joint_gradient()
+
+
+def old_windows_count_twice(patch):
+    draw = er._Stream.draw
+    patch.setattr(er._Stream, "draw", lambda self, count, n: draw(self, count, n).repeat(2))
+
+
+def old_and_new_are_summed(patch):
+    plain = er.Er.loss
+    patch.setattr(er.Er, "loss", lambda self, batch, phase: 2 * plain(self, batch, phase))
+
+
+@pytest.mark.parametrize(
+    "fault", [old_windows_count_twice, old_and_new_are_summed, replays_the_first_window_only, never_replays]
+)
+def test_another_gradient_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_joint_gradient()
 
 
 def test_fewer_demonstrations_than_were_remembered_of_are_an_error():

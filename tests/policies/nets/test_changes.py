@@ -11,6 +11,7 @@ from gym_grounding_policies.nets.changes import Chosen, Copies, Mixed  # noqa: E
 from gym_grounding_policies.nets.draws import seeded  # noqa: E402
 from gym_grounding_policies.nets.lora import Lora, Place, orthogonalise, query_value_places, whole_places  # noqa: E402
 from gym_grounding_policies.nets.sites import GROUPS, Together, changed  # noqa: E402
+from policies.learners.plain_loop import additions_are_not_zero_at_first  # noqa: E402
 
 FILM = "film.outer"
 
@@ -47,7 +48,8 @@ def row(batch, number):
     return short
 
 
-def test_new_adapters_change_no_bit(actor, batch):
+def check_new_adapters(actor, batch):
+    """New ones change no bit of the outputs, alone, together, chosen or mixed; others do."""
     plain = numbers(actor, batch)
     whole_set = whole(actor, trained=False)
     ranks = dict.fromkeys(GROUPS, 3)
@@ -60,6 +62,40 @@ def test_new_adapters_change_no_bit(actor, batch):
     for change in changes:
         assert torch.equal(numbers(actor, batch, change), plain)
     assert not torch.equal(numbers(actor, batch, whole(actor)), plain)
+
+
+def test_new_adapters_change_no_bit(actor, batch):
+    check_new_adapters(actor, batch)
+
+
+def copies_are_rounded(patch):
+    made = Copies.__init__
+
+    def rounded(self, sites):
+        made(self, sites)
+        for one in self.weight.values():
+            one.data = one.data.bfloat16().float()
+
+    patch.setattr(Copies, "__init__", rounded)
+
+
+def mixtures_change_the_layer(patch):
+    mixed = Lora.mixed
+    patch.setattr(Lora, "mixed", lambda sets, kept, site, x, y: mixed(sets, kept, site, x, y * (1 + 1e-6)))
+
+
+def nothing_is_added(patch):
+    patch.setattr(Lora, "forward", lambda self, site, x, y: y)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [additions_are_not_zero_at_first, copies_are_rounded, mixtures_change_the_layer, nothing_is_added],
+)
+def test_new_adapters_that_change_something_are_found(actor, batch, fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_new_adapters(actor, batch)
 
 
 def test_a_change_ends_with_its_context(actor, batch):
@@ -76,7 +112,8 @@ def test_a_change_ends_with_its_context(actor, batch):
     assert all(site.change is None for site in actor.sites.values())
 
 
-def test_merged_weights_equal_the_change(actor, batch):
+def check_merged(actor, batch):
+    """A network with the additions built in gives what the change gives, and not what the plain one does."""
     attention = disturbed(Lora(query_value_places(actor.sites, dict.fromkeys(GROUPS, 3), 8), actor.sites, source(1)))
     for lora in (whole(actor), attention):
         merged = copy.deepcopy(actor)
@@ -84,6 +121,44 @@ def test_merged_weights_equal_the_change(actor, batch):
             assert site is merged.get_submodule(name)
             site.weight.data = lora.merged(actor.sites[name])
         torch.testing.assert_close(numbers(merged, batch), numbers(actor, batch, lora), atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(numbers(merged, batch), numbers(actor, batch), atol=1e-2)
+
+
+def test_merged_weights_equal_the_change(actor, batch):
+    check_merged(actor, batch)
+
+
+def the_scale_is_not_merged(patch):
+    def merged(self, site):
+        weight = site.weight.detach().clone()
+        for place, rows in self.at(site):
+            weight[rows] += (self.B[place.key] @ self.A[place.key]).detach()
+        return weight
+
+    patch.setattr(Lora, "merged", merged)
+
+
+def merged_at_the_first_rows(patch):
+    def merged(self, site):
+        weight = site.weight.detach().clone()
+        for place, rows in self.at(site):
+            delta = place.scale * (self.B[place.key] @ self.A[place.key]).detach()
+            weight[: rows.stop - rows.start] += delta
+        return weight
+
+    patch.setattr(Lora, "merged", merged)
+
+
+def nothing_is_merged_or_added(patch):
+    patch.setattr(Lora, "merged", lambda self, site: site.weight.detach().clone())
+    nothing_is_added(patch)
+
+
+@pytest.mark.parametrize("fault", [the_scale_is_not_merged, merged_at_the_first_rows, nothing_is_merged_or_added])
+def test_other_merged_weights_are_found(actor, batch, fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_merged(actor, batch)
 
 
 def test_the_addition_is_scale_times_b_a_at_its_rows_only(actor):

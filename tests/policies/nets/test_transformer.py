@@ -5,7 +5,8 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch")
-from gym_grounding_policies.nets.actor import Tokens  # noqa: E402  # needs torch
+from gym_grounding_policies.nets import transformer  # noqa: E402  # needs torch
+from gym_grounding_policies.nets.actor import Tokens  # noqa: E402
 from gym_grounding_policies.nets.draws import seeded  # noqa: E402
 from gym_grounding_policies.nets.profiles import Temporal  # noqa: E402
 from gym_grounding_policies.nets.transformer import Block, DropBranch, TemporalTransformer, positions  # noqa: E402
@@ -40,7 +41,8 @@ def test_a_block_is_torchs_own_layer(fused, causal):
         torch.testing.assert_close(block(x, ~mask), block(x, causal=True))
 
 
-def test_a_later_step_never_changes_an_earlier_read_out(actor, batch, tiny):
+def check_causal(actor, batch, tiny):
+    """Another observation at a step changes the read-outs of that and of later steps, and of no earlier one."""
     before = actor.features(batch.observations, batch.words)
     other = tiny.window(actor.profile.name, seed=2).observations
     for step in range(tiny.steps):
@@ -51,6 +53,39 @@ def test_a_later_step_never_changes_an_earlier_read_out(actor, batch, tiny):
         after = actor.features(mixed, batch.words)
         assert torch.equal(after[:, :step], before[:, :step])
         assert all(not torch.equal(after[:, later], before[:, later]) for later in range(step, tiny.steps))
+
+
+def test_a_later_step_never_changes_an_earlier_read_out(actor, batch, tiny):
+    check_causal(actor, batch, tiny)
+
+
+def masked(seen):
+    """A fault: a mask by the steps of the one who sees and of what is seen."""
+
+    def plant(patch):
+        def mask(steps, count, device=None):
+            step = torch.arange(steps, device=device).repeat_interleave(count)
+            return seen(step[:, None], step[None, :])
+
+        patch.setattr(transformer, "causal_mask", mask)
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        masked(lambda one, other: one >= 0 * other),
+        masked(lambda one, other: one <= other),
+        masked(lambda one, other: one >= other - 1),
+        masked(lambda one, other: one == other),
+    ],
+    ids=["all steps", "later steps", "one step too many", "own step alone"],
+)
+def test_another_mask_is_found(actor, batch, tiny, fault, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_causal(actor, batch, tiny)
 
 
 def test_absent_tokens_are_not_seen(tiny):
@@ -65,12 +100,25 @@ def test_absent_tokens_are_not_seen(tiny):
     assert not torch.equal(actor.features(other, batch.words), actor.features(batch.observations, batch.words))
 
 
-def test_all_tokens_of_a_step_see_each_other():
+def check_block():
+    """All tokens of a step see each other."""
     net = TemporalTransformer(8, Temporal(1, 2, 8)).eval()
     tokens = torch.randn(1, 2, 3, 8, generator=source())
     later = tokens.clone()
     later[:, 1, 2, 0] += 1
     assert not torch.equal(net(later)[:, 1], net(tokens)[:, 1])
+
+
+def test_all_tokens_of_a_step_see_each_other():
+    check_block()
+
+
+def test_a_mask_by_tokens_is_found(monkeypatch):
+    monkeypatch.setattr(
+        transformer, "causal_mask", lambda steps, count, device: torch.ones(steps * count, steps * count).tril().bool()
+    )
+    with pytest.raises(AssertionError):
+        check_block()
 
 
 def test_positions_have_base_ten():
