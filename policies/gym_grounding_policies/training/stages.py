@@ -25,7 +25,7 @@ from typing import Any
 
 from gym_grounding import manifest as manifests
 from gym_grounding.demos.write import write_bytes
-from gym_grounding.errors import InvalidOption, PlanMismatch, PolicyError, UnwritableOutput
+from gym_grounding.errors import PlanMismatch, PolicyError, UnwritableOutput
 from gym_grounding.evaluate import evaluate
 from gym_grounding.plan import Plan
 from gym_grounding.records import EpisodeRecord
@@ -35,13 +35,14 @@ from gym_grounding.store import RunStore
 from gym_grounding_policies.data.efficientnet import EfficientNetLite0
 from gym_grounding_policies.data.features import PICTURES, FeatureInputs, spread
 from gym_grounding_policies.data.tokens import StateInputs, fitted
-from gym_grounding_policies.data.windows import TaskFile, Windows, observed
+from gym_grounding_policies.data.windows import TaskFile, observed
 from gym_grounding_policies.nets.actor import Actor
 from gym_grounding_policies.nets.profiles import Profile
 from gym_grounding_policies.nets.weights import load_public_weights
 from gym_grounding_policies.trained import stage_name
 from gym_grounding_policies.training.build import load_actor, load_learner, load_tensors, new_learner, rebuilding
 from gym_grounding_policies.training.checkpoint import NOW, Checkpoint, exists, read, write
+from gym_grounding_policies.training.lessons import Lessons, check_start
 from gym_grounding_policies.training.log import Log, Progress
 from gym_grounding_policies.training.loop import Moment, Place, Streams, Training, stream
 from gym_grounding_policies.training.plan import TrainingPlan, about_of, files_of
@@ -87,22 +88,6 @@ class How:
     accept_versions: bool = False
     clip: str = ""
     features: Path | None = None
-
-
-class Lessons:
-    """The windows of each task of a training order, made when they are asked for."""
-
-    def __init__(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, plan: TrainingPlan, how: How) -> None:
-        self._groups, self._settings = groups, plan.kit.windows
-        self._inputs, self._words = senses.make_inputs(how.features), senses.make_words(how.clip)
-
-    def __len__(self) -> int:
-        """Number of lessons."""
-        return len(self._groups)
-
-    def windows(self, number: int) -> Windows:
-        """All windows of a lesson."""
-        return Windows(self._groups[number], self._inputs, self._words, self._settings)
 
 
 def train(
@@ -203,7 +188,7 @@ class _Course:
             actor = load_actor(found, start)
             with rebuilding(start):
                 senses = Senses.from_dict(found.about["senses"])
-            _check_start(plan, actor.profile, senses, start)
+            check_start(plan, actor.profile, senses, start)
             self._say(f"weights, inputs and their scaling come from {start}")
         else:
             files = [one for group in groups for one in group]
@@ -264,7 +249,7 @@ class _Course:
     def _set_up(self, groups: Sequence[Sequence[TaskFile]], senses: Senses, learner: Any) -> None:
         how = self._how
         self._senses = senses
-        self._lessons = Lessons(groups, senses, self._plan, how)
+        self._lessons = Lessons(groups, senses, self._plan, how.features, how.clip)
         self._training = Training(learner, self._plan.kit.recipe, self._streams, how.device, how.compiled, how.readers)
 
     def _one_stage(self) -> None:
@@ -430,32 +415,6 @@ class _Course:
 def begun(out: Path) -> bool:
     """Whether a folder holds something of a run that another one must not touch."""
     return exists(out / NOW) or (out / RECORDS).exists()
-
-
-def _check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:
-    """Raises InvalidOption where a start has other windows, inputs or network than the plan."""
-    windows = plan.kit.windows
-    mine: dict[str, object] = {
-        "history": windows.history,
-        "chunk": windows.chunk,
-        "sees": plan.kit.objects,
-        "encoder": plan.kit.encoder,
-        **plan.network,
-    }
-    theirs: dict[str, object] = {
-        "history": profile.history,
-        "chunk": profile.head.chunk,
-        "sees": senses.sees,
-        "encoder": senses.encoder,
-        "width": profile.width,
-        "layers": profile.temporal.layers,
-        "head": profile.head.kind,
-        "executed": profile.executed,
-        "dropout": profile.temporal.dropout,
-    }
-    changed = [f"{name} {theirs[name]} there, {mine[name]} asked" for name in mine if mine[name] != theirs[name]]
-    if changed:
-        raise InvalidOption(f"{start} was pretrained with {'; '.join(changed)}; train with the same")
 
 
 def _rank(condition: str) -> tuple[bool, bool, str]:

@@ -234,7 +234,19 @@ def refused(result, *parts):
 def test_a_run_goes_on_without_the_start_that_was_removed(world, tmp_path):
     start, out = tmp_path / "first", tmp_path / "run"
     shared = ["--registry", world / "registry.yaml", "--demos", world / "demos", "--encoder", "hashing"]
-    small = ["--net", "width=8", "--epochs", "1", "--demonstrations", "2", "--tensorboard", "off", "--quiet"]
+    small = [
+        "--net",
+        "width=8",
+        "--net",
+        "layers=1",
+        "--epochs",
+        "1",
+        "--demonstrations",
+        "2",
+        "--tensorboard",
+        "off",
+        "--quiet",
+    ]
     assert called(["pretrain", "--tasks", "Mini:0,2", *shared, *small, "--out", start]).exit_code == 0
     command = arguments(world, out, "--epochs", "1", "--no-evaluation", "--init", start)
     assert called(command).exit_code == 0

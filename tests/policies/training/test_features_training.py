@@ -15,7 +15,7 @@ from gym_grounding_policies.data.features import FeatureInputs, spread
 from gym_grounding_policies.data.tokens import StateInputs
 from gym_grounding_policies.data.windows import observed
 from gym_grounding_policies.trained import Trained
-from gym_grounding_policies.training import senses, stages
+from gym_grounding_policies.training import lessons, senses, stages
 from gym_grounding_policies.training.checkpoint import read
 from gym_grounding_policies.training.kits import CPU
 from gym_grounding_policies.training.plan import TrainingPlan, files_of
@@ -156,9 +156,9 @@ def test_a_start_that_saw_no_pictures_is_refused(make, tmp_path):
     assert "eyes" not in old.as_dict()
     course = make(out=tmp_path / "run")
     profile = course._training.learner.actor.profile
-    stages._check_start(course._plan, profile, seen, tmp_path)
+    lessons.check_start(course._plan, profile, seen, tmp_path)
     with pytest.raises(InvalidOption, match="sees none there, pictures asked"):
-        stages._check_start(course._plan, profile, old, tmp_path)
+        lessons.check_start(course._plan, profile, old, tmp_path)
 
 
 def test_the_command_asks_for_demonstrations_with_pictures(tmp_path, looks):
