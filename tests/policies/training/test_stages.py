@@ -312,6 +312,7 @@ def test_what_could_not_begin_leaves_the_folder_free(asked, tmp_path, monkeypatc
         patch.setattr(stages, "new_learner", _refused)
         with pytest.raises(InvalidOption, match="not like this"):
             run(asked, tmp_path / "run")
+    (tmp_path / "run" / "training.json").write_text('{"seed": 99}')  # of a run that was killed before its first step
     other = dataclasses.replace(asked, seed=asked.seed + 1)
     with pytest.raises(KeyboardInterrupt):
         run(other, tmp_path / "run", stop=After(2))
