@@ -10,9 +10,9 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _controls, _files, _html, _markdown, _notes, _results, _runs
+from gym_grounding.report import _controls, _document, _files, _markdown, _notes, _results, _runs
 from gym_grounding.report._book import Book
-from gym_grounding.report._page import metrics_html, metrics_page
+from gym_grounding.report._page import metrics_page
 from gym_grounding.report._study import Method, load
 from gym_grounding.report._table import Table
 from gym_grounding.report.figures import Picture, draw
@@ -72,7 +72,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bo
         for picture in pictures:
             (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
         _save(work / "report.md", _as_markdown(book, sections, pictures))
-        _save(work / "report.html", _as_html(book, sections, pictures))
+        front = _document.Front(TITLE, _subject(book.methods), _head(book), SUMMARY, _absent)
+        _save(work / "report.html", _document.as_html(book, front, sections, pictures))
     return Path(out)
 
 
@@ -162,25 +163,6 @@ def _pairs(mapping: Mapping[str, object]) -> str:
 
 def _subject(methods: Sequence[Method]) -> str:
     return f"{', '.join(method.name for method in methods)} on {methods[0].plan.suite}"
-
-
-def _as_html(book: Book, sections: Sequence[Section], pictures: Sequence[Picture]) -> str:
-    links = " ".join(f'<a href="#{one.name}">{_html.text(one.title)}</a>' for one in sections)
-    body = [
-        f"<h1>{TITLE}</h1>\n<p>{_html.text(_subject(book.methods))}</p>",
-        f'<nav>{links} <a href="#definitions">Definitions</a></nav>',
-        _html.warnings(book.warnings),
-        _html.facts(_head(book)),
-    ]
-    for section in sections:
-        body.append(f'<h2 id="{section.name}">{_html.text(section.title)}</h2>\n<p>{_html.text(_absent(section))}</p>')
-        for table in section.tables:
-            body.append(_html.table(table))
-            body += [_html.figure(one.png, one.caption) for one in pictures if one.after == table.name]
-        if section.name == SUMMARY:
-            body.append(_html.remarks(book.remarks))
-    body.append(f'<h2 id="definitions">Definitions</h2>\n{metrics_html()}')
-    return _html.page(f"{TITLE}: {_subject(book.methods)}", body)
 
 
 def _as_markdown(book: Book, sections: Sequence[Section], pictures: Sequence[Picture]) -> str:
