@@ -10,7 +10,7 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _controls, _document, _files, _markdown, _notes, _results, _runs
+from gym_grounding.report import _controls, _document, _files, _films, _markdown, _notes, _results, _runs
 from gym_grounding.report._book import Book
 from gym_grounding.report._page import metrics_page
 from gym_grounding.report._study import Method, load
@@ -73,7 +73,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bo
             (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
         _save(work / "report.md", _as_markdown(book, sections, pictures))
         front = _document.Front(TITLE, _subject(book.methods), _head(book), SUMMARY, _absent)
-        _save(work / "report.html", _document.as_html(book, front, sections, pictures))
+        _save(work / "report.html", _document.as_html(book, front, sections, pictures, _films.read(Path(out))))
     return Path(out)
 
 
