@@ -239,7 +239,7 @@ def _artists(mark: Mark) -> Iterator[Artist]:
             corners = [(mark.x + mark.radius * x, mark.y + mark.radius * y) for x, y in _corners(mark.shape)]
             yield Polygon(corners, facecolor=face, **edge)
     else:
-        align = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
+        align: Any = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
         # The browser's sans-serif is narrower than matplotlib's own font, which is everywhere
         yield Letters(
             *(mark.x, mark.y, mark.text),

@@ -173,7 +173,7 @@ def _names(
     for line in series:
         means = {stage: value.mean for stage, value in line.values.items() if value.mean is not None}
         last = max(means)
-        ends.append((place(last, float(means[last]))[1], line))  # type: ignore[arg-type] # None was left out
+        ends.append((place(last, float(means[last]))[1], line))
     ends.sort(key=lambda pair: pair[0])
     high = min(11.5, (bottom - top + 14) / max(1, len(ends)))
     heights = [y for y, _ in ends]
