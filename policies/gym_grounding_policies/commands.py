@@ -162,6 +162,23 @@ def pretrain(out: Path, names: tuple[str, ...], **given: Any) -> None:
 
 
 @main.command()
+@click.argument("run", type=_FOLDER)
+@click.option("--demos", type=_FOLDER, required=True, help="Demonstrations whose moments are shown, and their actions.")
+@click.option("--every", type=click.IntRange(1), default=10, show_default=True, help="Show every so many moments.")
+@click.option("--limit", type=click.IntRange(1), default=2, show_default=True, help="Demonstrations of each task.")
+@click.option("--every-stage", is_flag=True, help="The policies of all stages, not that of the last only.")
+def probe(run: Path, demos: Path, **given: Any) -> None:
+    """Ask the policies of a RUN of `train` for actions under two instructions (action divergence, language margin)."""
+    from gym_grounding_policies.probing import probe_run
+
+    found = probe_run(run, demos, **given)
+    asked = ", ".join(map(str, found.stages))
+    click.echo(f"{run}: {found.added} new probes at {found.moments} moments, stages {asked}")
+    if found.no_margin:
+        click.echo(f"no language margin: {found.no_margin}")
+
+
+@main.command()
 @click.argument("checkpoint", type=_FOLDER)
 def show(checkpoint: Path) -> None:
     """What a CHECKPOINT (or a run's last one) was trained on and how, and what its tensors are."""

@@ -25,6 +25,11 @@ from gym_grounding_policies.training.kits import ACTS
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.versions import code_of
 
+FIXED = (
+    "an l1 head has one scale for all numbers that is set, not learned, so its log density is an absolute error in a "
+    "unit of our choice"
+)
+"""Why a policy with such a head has no ``log_prob``."""
 CONTROL = "control"
 """Key of what is withheld from a policy, ``mute`` or ``blind``, among its ``versions``: a run's header has it."""
 Row = Mapping[str, Tensor]
@@ -125,6 +130,7 @@ class Trained:
         observation: the kind that the checkpoint was trained on. The class says ``state``, as in the profile ``cpu``,
             for whoever asks before a checkpoint is read; a policy of pictures is evaluated with ``--observation
             pixels``.
+        no_log_prob: why it has no ``log_prob(observations, state, actions)``; empty where it has.
     """
 
     observation = "state"
@@ -156,6 +162,9 @@ class Trained:
         if self._act not in ACTS:
             raise InvalidOption(f"act is {self._act!r}; choose {' or '.join(ACTS)}")
         self._profile = self._learner.actor.profile
+        self.no_log_prob = FIXED if self._profile.head.kind == "l1" else ""
+        if not self.no_log_prob:
+            self.log_prob = self._log_prob
         self.versions = code_of(str(about["method"])) | ({CONTROL: senses.control} if senses.control else {})
 
     def start(self, instructions: Sequence[str], seed: Sequence[int], tasks: Sequence[str] | None = None) -> State:
@@ -194,7 +203,7 @@ class Trained:
         actions: NDArray[np.floating[Any]] = torch.stack(found).cpu().numpy()
         return actions.clip(-1.0, 1.0)
 
-    def log_prob(self, observations: Observations, state: State, actions: NDArray[Any]) -> NDArray[np.float64]:
+    def _log_prob(self, observations: Observations, state: State, actions: NDArray[Any]) -> NDArray[np.float64]:
         """Log density (B,) of given actions (B, n) as the first of a chunk."""
         rows, found = self._seen(observations, state), []
         for one, seen, action in zip(state, rows, np.asarray(actions, np.float32), strict=True):

@@ -33,7 +33,7 @@ KIT = dataclasses.replace(
     windows=dataclasses.replace(CPU.windows, chunk=3, demonstrations=2),
     adapter_lr=2e-2,
     encoder="hashing",
-    network={"width": 8, "layers": 1, "executed": 1, "head": "l1"},
+    network={"width": 8, "layers": 1, "executed": 1, "head": "gmm"},
 )
 ORDER = ("Mini-T1", "Mini-T0")
 TEXTS = ["put the cup on the shelf", "open it", "", "...", "put the cup on the cabinet and then do something else"]
