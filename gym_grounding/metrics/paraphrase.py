@@ -33,8 +33,9 @@ def final_gap(
     2610.00542 (paraphrase loss); the sign is stated here because the word "gap" does not say it.
     """
     scored = [tuple(episode for episode in side if not unscored(episode)) for side in (originals, paraphrases)]
-    value = paired_difference(*(outcomes(side, succeeded) for side in scored), nothing)
-    return _drawn(value, *(starts(side, succeeded) for side in scored), rng)
+    first, second = scored
+    value = paired_difference(outcomes(first, succeeded), outcomes(second, succeeded), nothing)
+    return _drawn(value, starts(first, succeeded), starts(second, succeeded), rng)
 
 
 def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
@@ -76,7 +77,7 @@ def area_gap(evidence: Evidence, rng: np.random.Generator) -> Value:
     sides = [
         [s for s in areas_of(evidence, condition) if s.seed in per_seed] for condition in ("original", "paraphrase")
     ]
-    return _drawn(over_seeds(per_seed, outcomes(counted, succeeded), note), *sides, rng)
+    return _drawn(over_seeds(per_seed, outcomes(counted, succeeded), note), sides[0], sides[1], rng)
 
 
 def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,21 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _controls, _document, _files, _films, _markdown, _notes, _results, _runs
+from gym_grounding.report import (
+    _comparisons,
+    _controls,
+    _document,
+    _files,
+    _films,
+    _latex,
+    _markdown,
+    _notes,
+    _results,
+    _runs,
+)
 from gym_grounding.report._book import Book
+from gym_grounding.report._check import differences
+from gym_grounding.report._films import Film
 from gym_grounding.report._page import metrics_page
 from gym_grounding.report._study import Method, load
 from gym_grounding.report._table import Table
@@ -37,8 +51,8 @@ class Section:
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bool = False, seed: int = 0) -> Path:
-    """Score runs and write ``metrics.json``, ``tables/*.csv``, ``figures/*.png``, ``report.md``, ``metrics.md`` and a
-    self-contained ``report.html``.
+    """Score runs and write ``metrics.json``, ``tables/*`` (CSV, Markdown, LaTeX), ``figures/*.png``, ``report.md``,
+    ``metrics.md`` and a self-contained ``report.html``.
 
     Runs of one name are one method and may differ in seeds only. The same runs give the same bytes.
 
@@ -57,24 +71,55 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bo
         CorruptRun: a directory without a readable run.
         UnwritableOutput: ``out`` cannot be written or is no report; nothing half-written is left.
     """
+    with _files.folder(Path(out)) as work:
+        _compose(_book(runs, allow_mixed, seed), _films.read(Path(out)), work)
+    return Path(out)
+
+
+def check_report(
+    runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bool = False, seed: int = 0
+) -> tuple[list[str], int]:
+    """Compute every number of a report again from the records, and compare all its files; nothing is changed.
+
+    Args:
+        runs, allow_mixed, seed: as they were given when the report was made.
+        out: folder of the report.
+
+    Returns:
+        One line for each difference; and how many numbers agree.
+
+    Raises:
+        InvalidOption, PlanMismatch: as ``write_report``.
+        CorruptRun: a directory without a readable run, or ``out`` holds no report.
+    """
+    with tempfile.TemporaryDirectory(prefix="gym-grounding-check-") as name:
+        _compose(_book(runs, allow_mixed, seed), _films.read(Path(out)), Path(name))
+        return differences(Path(out), Path(name))
+
+
+def _book(runs: Sequence[str | Path], allow_mixed: bool, seed: int) -> Book:
     study = load(runs, allow_mixed)
     evidence = [method.evidence for method in study.methods]
-    book = Book.of(study, metrics.measure(evidence, np.random.default_rng(seed)))
+    return Book.of(study, metrics.measure(evidence, np.random.default_rng(seed)))
+
+
+def _compose(book: Book, films: Sequence[Film], work: Path) -> None:
+    """All files of a report, into an existing folder."""
     sections = _sections(book)
-    with _files.folder(Path(out)) as work:
-        _save(work / "metrics.json", _files.data(book))
-        _save(work / "metrics.md", metrics_page())
-        _save(work / "tables" / "measurements.csv", _files.measurements_csv(book))
-        for table in (table for section in sections for table in section.tables):
-            _save(work / "tables" / f"{table.name}.csv", _files.csv_text(table))
-        pictures = draw(book)
-        (work / "figures").mkdir()
-        for picture in pictures:
-            (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
-        _save(work / "report.md", _as_markdown(book, sections, pictures))
-        front = _document.Front(TITLE, _subject(book.methods), _head(book), SUMMARY, _absent)
-        _save(work / "report.html", _document.as_html(book, front, sections, pictures, _films.read(Path(out))))
-    return Path(out)
+    _save(work / "metrics.json", _files.data(book))
+    _save(work / "metrics.md", metrics_page())
+    _save(work / "tables" / "measurements.csv", _files.measurements_csv(book))
+    for table in (table for section in sections for table in section.tables):
+        _save(work / "tables" / f"{table.name}.csv", _files.csv_text(table))
+        _save(work / "tables" / f"{table.name}.md", _markdown.table(table))
+        _save(work / "tables" / f"{table.name}.tex", _latex.table(table))
+    pictures = draw(book)
+    (work / "figures").mkdir()
+    for picture in pictures:
+        (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
+    _save(work / "report.md", _as_markdown(book, sections, pictures))
+    front = _document.Front(TITLE, _subject(book.methods), _head(book), SUMMARY, _absent)
+    _save(work / "report.html", _document.as_html(book, front, sections, pictures, films))
 
 
 def _save(path: Path, text: str) -> None:
@@ -106,6 +151,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
         _section("controls", "Control conditions", _controls.tables(book)),
         *([_section("notes", "Notes", [noted])] if noted else []),
         _section("action", "Action-level diagnostics", actions if probed else []),
+        _section("comparisons", "Differences and what the budget shows", _comparisons.tables(book)),
         _section("variants", "Tasks and variants", [_results.task_table(book), *variants]),
     )
 
@@ -179,7 +225,10 @@ def _as_markdown(book: Book, sections: Sequence[Section], pictures: Sequence[Pic
             parts += [_picture(one) for one in pictures if one.after == table.name]
         if section.name == SUMMARY and book.remarks:
             parts.append(f"### Worth a look\n\n{_markdown.bullets(book.remarks)}\n")
-    parts.append("Definitions: [metrics.md](metrics.md). Raw numbers: `metrics.json`, `tables/measurements.csv`.\n")
+    parts.append(
+        "Definitions: [metrics.md](metrics.md). Raw numbers: `metrics.json`, `tables/measurements.csv`; every table "
+        "also as CSV, Markdown and LaTeX in `tables`.\n"
+    )
     return "\n".join(parts)
 
 
