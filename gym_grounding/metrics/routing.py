@@ -85,7 +85,7 @@ def _share(samples: Sequence[Sample]) -> Value:
     value = balanced(samples, NOTHING)
     if value.mean is None:
         return value
-    return replace(value, interval=tuple(wilson(value.mean, effective_number(samples))))
+    return replace(value, interval=wilson(value.mean, effective_number(samples)))
 
 
 def _conditions(evidence: Evidence) -> Iterator[tuple[str, str | None]]:
