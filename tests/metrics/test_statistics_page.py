@@ -161,7 +161,7 @@ def test_the_numbers_are_right(blocks, rows):
     for name, place, by_hand, printed in rows:
         digits = len(printed.partition(".")[2])
         assert round(arithmetic(by_hand), digits) == float(printed), (name, by_hand)
-        assert measured(found, name, scope(place)) == pytest.approx(arithmetic(by_hand), rel=1e-4, abs=1e-9), name
+        assert measured(found, name, scope(place)) == pytest.approx(arithmetic(by_hand), rel=5e-4, abs=1e-9), name
 
 
 def test_every_quantity_is_on_the_page():
