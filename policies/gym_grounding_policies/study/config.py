@@ -143,6 +143,8 @@ def _entry(given: Any, shared: Options, everywhere: Options, train: click.Comman
     method = given.get("method")
     if not isinstance(method, str):
         raise InvalidOption(f"{where}: method is {method!r}; give a name, such as 'er'")
+    if ":" not in method:
+        _known({method: None}, learners.names(), "method", where)
     options = _options(given.get("train", {}), train, where)
     merged = {**everywhere, **options}
     own = own_name(learners.get(method).name, control_of(merged.get("objects"), bool(merged.get("mute"))))
