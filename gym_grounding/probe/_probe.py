@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,13 @@ Stored = str | Path | Mapping[str, StoredObservations]
 
 
 def probe(
-    policy: str | object, observations: Stored, plan: Plan, out: str | Path, *, options: Mapping[str, Any] | None = None
+    policy: str | object,
+    observations: Stored,
+    plan: Plan,
+    out: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    stages: Iterable[int] | None = None,
 ) -> int:
     """Probe every variant of a run's plan and add the records to the run; how many were new.
 
@@ -40,11 +46,12 @@ def probe(
         policy, options, plan: those of the run.
         observations: a file of ``collect`` or ``save_observations``, or what ``load_observations`` returns.
         out: directory of the run, made by ``evaluate``.
+        stages: of the plan, those to probe; None for all.
 
     Raises:
         PlanMismatch: the run is another one; names what differs.
         PolicyError: the policy cannot be made or answers wrongly.
-        InvalidOption: there are no observations of the plan's tasks.
+        InvalidOption: there are no observations of the tasks of the plan's (chosen) stages.
         MissingSource, CorruptRun, UnwritableOutput: a file cannot be read or written.
     """
     stored = load_observations(observations) if isinstance(observations, str | Path) else observations
@@ -53,7 +60,7 @@ def probe(
     RunStore.open(out).close()  # a missing run is an error here, not a place to make one
     with RunStore.writer(out) as store:
         _check_run(store, source, plan, manifest)
-        work = _work(stored, plan, manifest)
+        work = _work(stored, plan, manifest, plan.stages if stages is None else tuple(stages))
         done, added = store.done_probes(), 0
         for stage, seed, variant in tqdm(work, unit="variant", disable=None):
             names = {name for name in stored[variant.task].names if (stage, variant.id, seed, name) not in done}
@@ -64,7 +71,9 @@ def probe(
     return added
 
 
-def _work(stored: Mapping[str, StoredObservations], plan: Plan, manifest: Manifest) -> list[tuple[int, int, Variant]]:
+def _work(
+    stored: Mapping[str, StoredObservations], plan: Plan, manifest: Manifest, stages: Sequence[int]
+) -> list[tuple[int, int, Variant]]:
     """(stage, seed, variant) of all variants that can be asked at the stored observations of their task.
 
     An original has nothing to differ from, and a variant that starts elsewhere has other observations.
@@ -72,6 +81,7 @@ def _work(stored: Mapping[str, StoredObservations], plan: Plan, manifest: Manife
     work = [
         (stage, seed, variant)
         for stage in plan.stages
+        if stage in stages
         for seed in plan.seeds
         for variant in plan.variants(manifest, stage)
         if variant.task in stored and variant.condition != "original" and not get(variant.condition).own_start

@@ -1,4 +1,4 @@
-"""The command line of the learners: train, pretrain, show, methods.
+"""The command line of the learners: train, pretrain, probe, show, methods, and those of studies.
 
 Exit codes as in `gym-grounding`: 2 for input errors, 130 when stopped. Heavy modules are imported by the command that
 needs them.
@@ -23,6 +23,7 @@ from gym_grounding.plan import Plan
 from gym_grounding.policy import options_of
 from gym_grounding.variants.commands import numbers
 from gym_grounding_policies import learners
+from gym_grounding_policies.study.commands import pack, study, unpack
 
 if TYPE_CHECKING:
     from gym_grounding_policies.training.kits import Kit
@@ -57,6 +58,7 @@ RECIPE_OPTIONS = (
         "--objects", help="cpu: what it sees besides itself: all, joints, none or pictures; default: the profile's."
     ),
     click.option("--encoder", help="Of sentences: minilm, or for tests hashing; default: the profile's."),
+    click.option("--mute", is_flag=True, help="A control: every sentence is blanked, in training and in acting."),
     click.option("--net", multiple=True, metavar="KEY=VALUE", help="cpu: width, layers, head, executed, dropout."),
     click.option("--clip", type=_FOLDER, help="paper: folder of openai/clip-vit-base-patch16 on your disk."),
     click.option("--init", type=_FOLDER, help="Checkpoint of `pretrain` to start from; its network and scaling rule."),
@@ -114,6 +116,7 @@ def main() -> None:
 @click.option("--horizon", type=click.IntRange(1), help="Steps of an episode at most; default: the profile's.")
 @click.option("--act", help="sample or mean; default: the profile's.")
 @click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Episodes side by side.")
+@click.option("--name", default="", help="Of the run in reports; default: the method, with mute or blind.")
 @click.option("--no-evaluation", is_flag=True, help="Train only.")
 @click.option("--workers", type=click.IntRange(0), default=1, show_default=True, help="Processes of evaluations.")
 @with_options(*HOW_OPTIONS)
@@ -139,6 +142,7 @@ def train(out: Path, no_evaluation: bool, act: str | None, **given: Any) -> None
         every_stage=given["every_stage"],
         horizon=given["horizon"],
         batch=given["batch"],
+        name=given["name"],
     )
     _run(run, asked, out, given, workers=given["workers"])
 
@@ -159,17 +163,39 @@ def pretrain(out: Path, names: tuple[str, ...], **given: Any) -> None:
 
 
 @main.command()
+@click.argument("run", type=_FOLDER)
+@click.option("--demos", type=_FOLDER, required=True, help="Demonstrations whose moments are shown, and their actions.")
+@click.option("--every", type=click.IntRange(1), default=10, show_default=True, help="Show every so many moments.")
+@click.option("--limit", type=click.IntRange(1), default=2, show_default=True, help="Demonstrations of each task.")
+@click.option("--every-stage", is_flag=True, help="The policies of all stages, not that of the last only.")
+def probe(run: Path, demos: Path, **given: Any) -> None:
+    """Ask the policies of a RUN of `train` for actions under two instructions (action divergence, language margin)."""
+    from gym_grounding_policies.probing import probe_run
+
+    found = probe_run(run, demos, **given)
+    asked = ", ".join(map(str, found.stages))
+    click.echo(f"{run}: {found.added} new probes at {found.moments} moments, stages {asked}")
+    if found.no_margin:
+        click.echo(f"no language margin: {found.no_margin}")
+
+
+@main.command()
 @click.argument("checkpoint", type=_FOLDER)
 def show(checkpoint: Path) -> None:
     """What a CHECKPOINT (or a run's last one) was trained on and how, and what its tensors are."""
     from gym_grounding_policies.trained import checkpoint_of
+    from gym_grounding_policies.training.build import rebuilding
     from gym_grounding_policies.training.checkpoint import read
+    from gym_grounding_policies.training.senses import Senses, perceived
 
     place = checkpoint_of(checkpoint, None)
     found = read(place)
     tensors = sum(value.numel() for value in found.learner.values())
     about = {key: value for key, value in found.about.items() if key != "senses"}
     click.echo(json.dumps(about, indent=1))
+    with rebuilding(place):
+        senses = Senses.from_dict(found.about["senses"])
+    click.echo(f"perceives {perceived(senses.sees, senses.encoder, senses.mute)}")
     click.echo(f"{place}: {len(found.learner)} tensors, {tensors:,} numbers")
 
 
@@ -223,11 +249,14 @@ def _run(run: Callable[..., None], asked: Asked, out: Path, given: Mapping[str, 
 
 def rules(plan: TrainingPlan, how: How) -> list[str]:
     """What was chosen, in lines."""
+    from gym_grounding_policies.training.senses import perceived
+
     recipe, windows, selection = plan.kit.recipe, plan.kit.windows, plan.selection
     settings = ", ".join(f"{name}={value}" for name, value in plan.settings.items())
     lines = [
         f"method {plan.method}" + (f" ({settings})" if settings else "") + f", seed {plan.seed}, on {how.device}",
         f"tasks in this order: {', '.join(plan.order)}",
+        f"perceives {perceived(plan.kit.objects, plan.kit.encoder, plan.kit.mute)}",
         f"each {recipe.epochs} epochs of AdamW, batch {recipe.batch}, rate {recipe.lr:g} ({recipe.schedule}), decay "
         f"{recipe.weight_decay:g}, gradients clipped at {recipe.clip:g}",
         f"windows of {windows.history} steps, chunks of {windows.chunk}, padding {windows.padding}, pairing "
@@ -285,6 +314,7 @@ def _kit(given: Mapping[str, Any], act: str | None) -> Kit:
         objects=given["objects"] or found.objects,
         encoder=given["encoder"] or found.encoder,
         act=act or found.act,
+        mute=given["mute"],
     )
 
 
@@ -316,6 +346,10 @@ def _shown(field: dataclasses.Field[Any]) -> str:
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
+
+
+for command in (study, pack, unpack):
+    main.add_command(command)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
 A row of ``obs`` was taken after the action of the same row, so the expert's answer to row t is the action of row t + 1:
 that of ``clean_actions`` where the file keeps what the expert wanted, since ``actions`` then are disturbed.
-Of LIBERO's own files only proprioception and pictures are used: joint velocities and poses of objects are not in them,
-and a policy that needs those cannot be probed with them.
+Files of `gym-grounding demos` also hold the environment's own observations, and those are taken. LIBERO's own files
+have proprioception and pictures only: joint velocities and poses of objects are not in them, and a policy that needs
+those cannot be probed with them.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def _moments(demo: Demonstration, every: int) -> tuple[range, dict[str, NDArray[
     index = np.asarray(rows, dtype=np.intp)
     pictures = tuple(key for key in PICTURES.values() if key in demo.seen_keys)
     found = {key: demo.seen(key, index) for key in (*PROPRIOCEPTION.values(), *pictures)}
+    # Row t of these is from before action t: what was seen after action t is their row t + 1.
+    found |= {key: demo.observation(key, index + 1) for key in demo.observation_keys}
     wanted = "clean_actions" if "clean_actions" in demo.keys else "actions"
     return rows, found, demo.rows(wanted, index + 1).astype(np.float64)
 

@@ -25,6 +25,13 @@ from gym_grounding_policies.training.kits import ACTS
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.versions import code_of
 
+FIXED = (
+    "an l1 head has one scale for all numbers that is set, not learned, so its log density is an absolute error in a "
+    "unit of our choice"
+)
+"""Why a policy with such a head has no ``log_prob``."""
+CONTROL = "control"
+"""Key of what is withheld from a policy, ``mute`` or ``blind``, among its ``versions``: a run's header has it."""
 Row = Mapping[str, Tensor]
 """Inputs of one episode: name -> (h, ...)."""
 
@@ -103,6 +110,8 @@ class Trained:
     the last bit in any batch. A window of several steps is encoded anew at each look, under the present route, as in
     training; the public code keeps each step as it was encoded in its time.
 
+    A policy that was trained mute is given the empty instruction, whatever the sentence.
+
     Args:
         run: directory of ``gym-grounding-policies train``, or of a single checkpoint; ``{seed}`` in it is replaced.
         stage: position in the training order; None for the last stage that is there.
@@ -121,6 +130,7 @@ class Trained:
         observation: the kind that the checkpoint was trained on. The class says ``state``, as in the profile ``cpu``,
             for whoever asks before a checkpoint is read; a policy of pictures is evaluated with ``--observation
             pixels``.
+        no_log_prob: why it has no ``log_prob(observations, state, actions)``; empty where it has.
     """
 
     observation = "state"
@@ -152,7 +162,10 @@ class Trained:
         if self._act not in ACTS:
             raise InvalidOption(f"act is {self._act!r}; choose {' or '.join(ACTS)}")
         self._profile = self._learner.actor.profile
-        self.versions = code_of(str(about["method"]))
+        self.no_log_prob = FIXED if self._profile.head.kind == "l1" else ""
+        if not self.no_log_prob:
+            self.log_prob = self._log_prob
+        self.versions = code_of(str(about["method"])) | ({CONTROL: senses.control} if senses.control else {})
 
     def start(self, instructions: Sequence[str], seed: Sequence[int], tasks: Sequence[str] | None = None) -> State:
         """New episodes.
@@ -190,7 +203,7 @@ class Trained:
         actions: NDArray[np.floating[Any]] = torch.stack(found).cpu().numpy()
         return actions.clip(-1.0, 1.0)
 
-    def log_prob(self, observations: Observations, state: State, actions: NDArray[Any]) -> NDArray[np.float64]:
+    def _log_prob(self, observations: Observations, state: State, actions: NDArray[Any]) -> NDArray[np.float64]:
         """Log density (B,) of given actions (B, n) as the first of a chunk."""
         rows, found = self._seen(observations, state), []
         for one, seen, action in zip(state, rows, np.asarray(actions, np.float32), strict=True):
@@ -213,10 +226,9 @@ class Trained:
         return self._numbers[task]
 
     def _sentence(self, text: str) -> Row:
-        if not any(one.isalnum() for one in text) and self._learner.actor.text is None:
-            # An empty instruction is a condition of the benchmark, and no encoder was trained to say nothing.
-            return {"sentence": torch.zeros(1, self._profile.said, device=self._device)}
-        return {name: value.to(self._device) for name, value in self._words([text]).items()}
+        # An empty instruction is a condition of the benchmark.
+        said = self._words([text]) if any(one.isalnum() for one in text) else self._words.blank(1)
+        return {name: value.to(self._device) for name, value in said.items()}
 
     def _seen(self, observations: Observations, state: State) -> list[Row]:
         """The last observations of each episode, the present one included."""

@@ -50,6 +50,17 @@ def test_a_row_is_answered_by_the_next_action(tmp_path, task):
     assert stored.observations["agentview_image"].shape == (9, 4, 4, 3)
 
 
+def test_added_observations_are_of_the_same_moment(tmp_path, task):
+    def with_objects(demo):
+        rows = np.arange(LENGTH + 1, dtype=np.float64)[:, None] + 100 * (demo.name[-1] == "2")
+        demo["observations/bowl_1_pos"] = np.repeat(rows, 3, axis=1)
+
+    path = write(tmp_path / "a.hdf5", task.source_instruction, with_objects, demos=("demo_2",))
+    stored = demonstrations.read_demonstrations(path, task, every=5)
+    assert stored.observations["bowl_1_pos"][:, 0].tolist() == [101, 106, 111]
+    assert stored.expert_actions[:, 0] == pytest.approx([0.001, 0.006, 0.011])
+
+
 def test_the_experts_answer_is_what_it_wanted_not_what_noise_made_of_it(tmp_path, task):
     def disturbed(demo):
         demo["clean_actions"] = demo["actions"][()] + 0.5

@@ -172,9 +172,16 @@ def test_draws_come_from_the_episodes_seed_and_differ_from_look_to_look(tmp_path
     )
 
 
-@pytest.mark.parametrize("head", ["gmm", "l1"])
-def test_the_density_is_that_of_the_first_action(tmp_path, head):
-    actor = kept(tmp_path, head=head)
+def test_an_l1_head_gives_a_mean_action_and_no_density(tmp_path):
+    kept(tmp_path, head="l1")
+    policy = Trained(str(tmp_path))
+    assert not hasattr(policy, "log_prob")
+    assert "set, not learned" in policy.no_log_prob
+    assert policy.mean_action(shown(), policy.start(TEXTS, [0, 1, 2])).shape == (3, 7)
+
+
+def test_the_density_is_that_of_the_first_action(tmp_path):
+    actor = kept(tmp_path, head="gmm")
     policy = Trained(str(tmp_path))
     state, observations = policy.start(TEXTS, [0, 1, 2]), shown()
     given = np.random.default_rng(1).uniform(-1, 1, (3, 7)).astype(np.float32)
@@ -182,6 +189,7 @@ def test_the_density_is_that_of_the_first_action(tmp_path, head):
     with torch.no_grad():
         density = actor(inputs, little.WORDS(TEXTS))
         wanted = density.log_prob(torch.from_numpy(given)[:, None, None].expand(3, 1, 3, 7))[:, 0, 0]
+    assert not policy.no_log_prob
     np.testing.assert_allclose(policy.log_prob(observations, state, given), wanted.numpy(), rtol=1e-5)
     np.testing.assert_allclose(policy.mean_action(observations, state), density.mean[:, 0, 0].clip(-1, 1), atol=1e-6)
 

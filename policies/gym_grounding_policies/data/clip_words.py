@@ -50,6 +50,11 @@ class ClipWords:
         self.name = f"clip-tokens-{hashlib.sha256(content).hexdigest()[:12]}"
         self._window = window
 
+    def blank(self, count: int) -> dict[str, Tensor]:
+        """The empty instruction, ``count`` times: the tokens of the empty text, which are its first and its end."""
+        ids = torch.tensor(self._tokenizer.encode("").ids, dtype=torch.int64).expand(count, -1).contiguous()
+        return {"ids": ids, "mask": torch.ones_like(ids)}
+
     def __call__(self, sentences: Sequence[str]) -> dict[str, Tensor]:
         """See ``language.Words``.
 

@@ -81,6 +81,10 @@ class SentenceWords:
         """Of a vector, D."""
         return self._encoder.size
 
+    def blank(self, count: int) -> dict[str, Tensor]:
+        """The empty instruction, ``count`` times: zeros, since no encoder was trained to say nothing."""
+        return {"sentence": torch.zeros(count, self.size)}
+
     def __call__(self, sentences: Sequence[str]) -> dict[str, Tensor]:
         """See ``Words``.
 

@@ -80,7 +80,8 @@ class Route:
 
     Attributes:
         change: of its sites; None for the network as it is.
-        told: what was chosen, name -> (B, ...): ``slot`` int64, ``similarity``, or ``coefficients.GROUP`` (B, P).
+        told: what was chosen, name -> (B, ...): ``slot`` or ``expert`` int64, ``similarity``, or
+            ``coefficients.GROUP`` (B, P).
     """
 
     change: Change | None = None

@@ -259,12 +259,16 @@ class Dmpel(Learner):
 
     @torch.no_grad()
     def route(self, observations: Inputs, words: Inputs, tasks: Tensor | None) -> Route:
-        """The mixture for the steps given; ``coefficients.GROUP`` (B, P) are those of each group's sites."""
+        """The mixture for the steps given.
+
+        ``coefficients.GROUP`` (B, P) are those of each group's sites, ``expert`` the one that has most of them all
+        together, the first among equals.
+        """
         if not self.begun:
             return Route()
         kept = self.coefficients(self._query(observations, words))
         told = {f"coefficients.{group}": kept[:, number] for number, group in enumerate(self.actor.groups)}
-        return Route(self._mixed(kept), told)
+        return Route(self._mixed(kept), told | {"expert": kept.sum(1).argmax(1)})
 
     def coefficients(self, queries: Tensor) -> Tensor:
         """Of queries (B, Q), by group and expert: (B, groups, P), zero but for the largest ``top`` of each group."""

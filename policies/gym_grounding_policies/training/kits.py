@@ -9,12 +9,12 @@ from typing import Any
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding_policies.data.features import PICTURES, FeatureInputs
 from gym_grounding_policies.data.inputs import Inputs
-from gym_grounding_policies.data.language import ENCODERS, SentenceWords
+from gym_grounding_policies.data.language import ENCODERS
 from gym_grounding_policies.data.tokens import OBJECTS, StateInputs
 from gym_grounding_policies.data.windows import Settings
 from gym_grounding_policies.nets.profiles import PAPER, Profile, cpu
 from gym_grounding_policies.training.recipe import Recipe
-from gym_grounding_policies.training.senses import CLIP
+from gym_grounding_policies.training.senses import CLIP, control_of
 from gym_grounding_policies.training.values import checked, hints_of
 
 ACTS = ("sample", "mean")
@@ -35,6 +35,7 @@ class Kit:
         horizon: greatest number of steps of an evaluated episode.
         network: arguments of ``profiles.cpu``.
         adapter_lr: learning rate of methods that adapt a frozen actor; None for the recipe's.
+        mute: whether every sentence is blanked, in training and in acting.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Kit:
     horizon: int
     network: Mapping[str, Any] = field(default_factory=dict)
     adapter_lr: float | None = None
+    mute: bool = False
 
     def __post_init__(self) -> None:
         """Raises InvalidOption or UnknownName for another choice of objects, encoder or way to act."""
@@ -63,6 +65,11 @@ class Kit:
     def observation(self) -> str:
         """The kind of observation that it needs."""
         return "pixels" if self.objects in (None, PICTURES) else "state"
+
+    @property
+    def control(self) -> str:
+        """What is withheld: see ``senses.control_of``."""
+        return control_of(self.objects, self.mute)
 
     def for_method(self, adapts: bool) -> Kit:
         """The kit with the learning rate of a method that adapts a frozen actor, or of one that trains all of it."""
@@ -89,7 +96,6 @@ class Kit:
         """
         if not isinstance(inputs, StateInputs | FeatureInputs):
             return PAPER
-        assert isinstance(words, SentenceWords)
         sizes = inputs.sizes
         features = inputs.form if isinstance(inputs, FeatureInputs) else None
         return self._cpu((sizes["proprio"], sizes.get("tokens", 0), words.size, features), network or {})

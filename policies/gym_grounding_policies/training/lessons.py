@@ -39,13 +39,20 @@ class Lessons:
 
 
 def check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Path) -> None:
-    """Raises InvalidOption where a start has other windows, inputs or network than the plan."""
+    """Raises InvalidOption where a start has other windows, inputs or network than the plan.
+
+    A mute run begins from a mute start, and only such a run does. What a start learned from sentences would reach the
+    control through its weights, and methods that keep them frozen would meet the empty instruction for the first time,
+    so that the control would be worse for a reason that is not the missing sentence. A run with words from a start that
+    never heard any would have the same fault the other way round.
+    """
     windows = plan.kit.windows
     mine: dict[str, object] = {
         "history": windows.history,
         "chunk": windows.chunk,
         "sees": plan.kit.objects,
         "encoder": plan.kit.encoder,
+        "mute": plan.kit.mute,
         **plan.network,
     }
     theirs: dict[str, object] = {
@@ -53,6 +60,7 @@ def check_start(plan: TrainingPlan, profile: Profile, senses: Senses, start: Pat
         "chunk": profile.head.chunk,
         "sees": senses.sees,
         "encoder": senses.encoder,
+        "mute": senses.mute,
         "width": profile.width,
         "layers": profile.temporal.layers,
         "head": profile.head.kind,

@@ -15,17 +15,22 @@ from gym_grounding.demos.write import write_bytes
 from gym_grounding.errors import CorruptRun, InvalidDemonstration, InvalidOption, PlanMismatch
 from gym_grounding.plan import Plan
 from gym_grounding.types import SceneSettings, Task
+from gym_grounding_policies import learners
 from gym_grounding_policies.data.windows import TaskFile, task_files
 from gym_grounding_policies.training.build import settings_of
 from gym_grounding_policies.training.checkpoint import describe, exists
 from gym_grounding_policies.training.kits import Kit
-from gym_grounding_policies.training.senses import Senses
+from gym_grounding_policies.training.senses import Senses, control_of
 from gym_grounding_policies.training.versions import versions
 
 FILE = "training.json"
 SEEDS = 2**63
 """Records of runs keep no larger numbers."""
 SELECTIONS = ("last", "best")
+UNSAID = {"kit.mute": "false", "name": '""'}
+"""What holds where a run does not say it, as runs of older versions do not."""
+LONGEST = 60
+"""Characters of a run's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class TrainingPlan:
         start: hash of the checkpoint whose weights come first; empty for new weights.
         selection: which weights go on.
         evaluation: plan of the evaluations after the stages; None for none.
+        name: of the run in reports; empty for the method's, with what is withheld from it.
     """
 
     method: str
@@ -93,9 +99,10 @@ class TrainingPlan:
     start: str = ""
     selection: Selection = Selection()
     evaluation: Plan | None = None
+    name: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the registry's place is left out."""
+        """Plain values for JSON; the registry's place is left out, and what ``UNSAID`` holds for runs that lack it."""
         kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "registry"}
         kept["kit"] = dataclasses.asdict(self.kit)
         # How much is kept in memory changes no number.
@@ -104,6 +111,10 @@ class TrainingPlan:
         evaluation = None if self.evaluation is None else self.evaluation.to_json()
         kept["evaluation"] = evaluation and {key: value for key, value in evaluation.items() if key != "registry"}
         kept["act"] = self.kit.act
+        if not self.kit.mute:
+            del kept["kit"]["mute"]
+        if not self.name:
+            del kept["name"]
         data: dict[str, Any] = json.loads(json.dumps(kept))
         return data
 
@@ -126,7 +137,7 @@ class TrainingPlan:
 
     def check(self, stored: Mapping[str, Any], where: Path) -> None:
         """Raises PlanMismatch where stored values are another run's; names every difference."""
-        mine, theirs = _flat(self.as_dict()), _flat(stored)
+        mine, theirs = UNSAID | _flat(self.as_dict()), UNSAID | _flat(stored)
         changed = [
             f"{key} is {theirs.get(key, '(none)')} there, {mine.get(key, '(none)')} asked"
             for key in dict.fromkeys([*mine, *theirs])
@@ -150,6 +161,7 @@ class Asked:
         conditions, init_states, every_stage, horizon, batch: of the evaluation, see ``plan.Plan``.
         settings: of the method.
         network: of the ``cpu`` network.
+        name: of the run in reports; empty for the method's, with what is withheld from it.
     """
 
     method: str
@@ -169,6 +181,7 @@ class Asked:
     every_stage: bool = False
     horizon: int | None = None
     batch: int = 1
+    name: str = ""
 
 
 def planned(asked: Asked) -> TrainingPlan:
@@ -196,6 +209,7 @@ def planned(asked: Asked) -> TrainingPlan:
         start="" if asked.start is None else _start(asked.start, asked.run),
         selection=asked.selection,
         evaluation=evaluation,
+        name=asked.name,
     )
 
 
@@ -215,6 +229,27 @@ def _check(asked: Asked) -> None:
         )
     selection.check(asked.init_states)
     asked.kit.check(asked.network)
+    if asked.name:
+        _check_name(asked.name, learners.get(asked.method).name, asked.kit.control)
+
+
+def own_name(method: str, control: str) -> str:
+    """A run's name in reports where none is given, such as ``er`` or ``er mute blind``."""
+    return f"{method} {control}".strip()
+
+
+def _check_name(name: str, method: str, control: str) -> None:
+    """Raises InvalidOption for a name that no report can show, or that runs of something else have by themselves."""
+    if name != name.strip() or not name.isprintable() or len(name) > LONGEST:
+        raise InvalidOption(f"--name {name!r}: give up to {LONGEST} printable characters, no space at either end")
+    if name == own_name(method, control):
+        return
+    controls = [control_of(sees, mute) for sees in ("all", "none") for mute in (False, True)]
+    if name in {own_name(one, kind) for one in {*learners.names(), method} for kind in controls}:
+        raise InvalidOption(
+            f"--name {name}: other runs have this name by themselves, and a report would take this one for one of "
+            f"them; without --name it is {own_name(method, control)!r}"
+        )
 
 
 def _start(start: Path, run: Path | None) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from torch import Tensor
 
 from gym_grounding.errors import InvalidOption, WrongVersion
 from gym_grounding_policies.data.clip_words import ClipWords
 from gym_grounding_policies.data.efficientnet import EfficientNetLite0
 from gym_grounding_policies.data.features import PICTURES, FeatureInputs
 from gym_grounding_policies.data.inputs import Inputs, PictureInputs
-from gym_grounding_policies.data.language import Words, words_of
+from gym_grounding_policies.data.language import SentenceWords, Words, words_of
 from gym_grounding_policies.data.tokens import StateInputs
 
 CLIP = "clip"
+MUTE, BLIND = "mute", "blind"
+"""Controls: the sentence is blanked; nothing is seen but the robot itself."""
 
 
 class NamedWords(Words, Protocol):
@@ -23,6 +27,62 @@ class NamedWords(Words, Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def blank(self, count: int) -> dict[str, Tensor]:
+        """The empty instruction, ``count`` times."""
+
+
+class Muted:
+    """Words of a policy that hears none: the empty instruction, whatever the sentence.
+
+    Args:
+        words: whose empty instruction it is.
+    """
+
+    def __init__(self, words: NamedWords) -> None:
+        self._words = words
+
+    @property
+    def name(self) -> str:
+        """Of the encoder."""
+        return self._words.name
+
+    @property
+    def size(self) -> int:
+        """Of a sentence's vector, D, where the encoder gives one."""
+        assert isinstance(self._words, SentenceWords)
+        return self._words.size
+
+    def blank(self, count: int) -> dict[str, Tensor]:
+        """See ``NamedWords``."""
+        return self._words.blank(count)
+
+    def __call__(self, sentences: Sequence[str]) -> dict[str, Tensor]:
+        """See ``language.Words``; no sentence is read."""
+        return self._words.blank(len(sentences))
+
+
+def control_of(sees: str | None, mute: bool) -> str:
+    """What is withheld: ``mute``, ``blind``, ``mute blind``, or nothing.
+
+    Args:
+        sees: as ``--objects`` calls it.
+        mute: whether the sentence is blanked.
+    """
+    return " ".join([MUTE] * mute + [BLIND] * (sees == "none"))
+
+
+def perceived(sees: str | None, encoder: str, mute: bool) -> str:
+    """What a policy perceives, in words, and what is withheld from it.
+
+    Args:
+        sees, mute: as ``control_of``.
+        encoder: of sentences.
+    """
+    things = {"all": "all objects", "joints": "joints of objects", "none": "no object (blind)", PICTURES: PICTURES}
+    heard = "no sentence (mute: blanked in training and whenever it acts, whatever the instruction)"
+    seen = PICTURES if sees is None else things[sees]
+    return f"proprioception, {seen}, {heard if mute else f'sentences by {encoder}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +95,7 @@ class Senses:
         version: the encoder's full name with the hash of its files; empty for any.
         folder: of CLIP's tokenizer; empty for the other encoders.
         eyes: full name of the frozen picture encoder, with the hash of its weights; empty for none.
+        mute: whether every sentence is blanked, in training and in acting.
     """
 
     inputs: StateInputs | None
@@ -42,6 +103,7 @@ class Senses:
     version: str = ""
     folder: str = ""
     eyes: str = ""
+    mute: bool = False
 
     @property
     def sees(self) -> str | None:
@@ -49,6 +111,11 @@ class Senses:
         if self.eyes:
             return PICTURES
         return None if self.inputs is None else self.inputs.objects
+
+    @property
+    def control(self) -> str:
+        """What is withheld; see ``control_of``."""
+        return control_of(self.sees, self.mute)
 
     @property
     def observation(self) -> str:
@@ -97,13 +164,13 @@ class Senses:
                 f"the checkpoint was trained with the sentence encoder {self.version}, here is {words.name}; "
                 "install the one it was trained with"
             )
-        return words
+        return Muted(words) if self.mute else words
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         inputs = None if self.inputs is None else self.inputs.as_dict()
         told = {"inputs": inputs, "encoder": self.encoder, "version": self.version, "folder": self.folder}
-        return told | ({"eyes": self.eyes} if self.eyes else {})
+        return told | ({"eyes": self.eyes} if self.eyes else {}) | ({"mute": True} if self.mute else {})
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Senses:
@@ -114,7 +181,9 @@ class Senses:
         """
         try:
             inputs = None if data["inputs"] is None else StateInputs.from_dict(data["inputs"])
-            eyes = str(data.get("eyes", ""))
-            return Senses(inputs, str(data["encoder"]), str(data["version"]), str(data["folder"]), eyes)
+            eyes, mute = str(data.get("eyes", "")), data.get("mute", False)
+            if not isinstance(mute, bool):
+                raise InvalidOption(f"these are no senses of a policy: mute is {mute!r}")
+            return Senses(inputs, str(data["encoder"]), str(data["version"]), str(data["folder"]), eyes, mute)
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidOption(f"these are no senses of a policy: {error!r}") from error

@@ -45,7 +45,7 @@ from gym_grounding_policies.training.checkpoint import NOW, Checkpoint, exists, 
 from gym_grounding_policies.training.lessons import Lessons, check_start
 from gym_grounding_policies.training.log import Log, Progress
 from gym_grounding_policies.training.loop import Moment, Place, Streams, Training, stream
-from gym_grounding_policies.training.plan import TrainingPlan, about_of, files_of
+from gym_grounding_policies.training.plan import TrainingPlan, about_of, files_of, own_name
 from gym_grounding_policies.training.senses import Senses
 from gym_grounding_policies.training.stop import Stop
 from gym_grounding_policies.training.versions import check_versions, versions
@@ -215,7 +215,7 @@ class _Course:
             inputs = StateInputs("none" if eyes else kit.objects)
             inputs = replace(inputs, normalisation=fitted(observed(files, inputs, kit.windows)))
             self._say(f"inputs are scaled by mean and deviation of the demonstrations of all {len(files)} tasks")
-        senses = Senses(inputs, kit.encoder, folder=self._how.clip, eyes=eyes)
+        senses = Senses(inputs, kit.encoder, folder=self._how.clip, eyes=eyes, mute=kit.mute)
         return replace(senses, version=senses.make_words().name)
 
     def _scale_features(self, actor: Actor, files: Sequence[TaskFile], inputs: FeatureInputs) -> None:
@@ -373,7 +373,7 @@ class _Course:
                 plan,
                 out,
                 workers=self._how.workers,
-                name=self._training.learner.name,
+                name=self._label(out),
                 options=given | ({"clip": self._how.clip} if self._how.clip else {}),
                 progress=self._how.progress,
                 accept_versions=self._how.accept_versions,
@@ -387,6 +387,14 @@ class _Course:
                 f"{out}` has them all, and the same command tries them again"
             )
         return episodes
+
+    def _label(self, out: Path) -> str:
+        """The run's name in reports; records that are there without a given name keep theirs."""
+        if not self._plan.name and (out / RECORDS).exists():
+            with RunStore.open(out) as store:
+                if not store.is_new:
+                    return store.header.name
+        return self._plan.name or own_name(self._training.learner.name, self._senses.control)
 
     def _checkpoint(self, kind: str, **more: Any) -> Checkpoint:
         learner = self._training.learner
