@@ -1,4 +1,4 @@
-"""The command line of the learners: train, pretrain, show, methods.
+"""The command line of the learners: train, pretrain, probe, show, methods.
 
 Exit codes as in `gym-grounding`: 2 for input errors, 130 when stopped. Heavy modules are imported by the command that
 needs them.
