@@ -429,10 +429,23 @@ def probe(run: Path, observations: Path) -> None:
 @click.option("--out", type=Directory(), required=True, help="Folder of the report.")
 @click.option("--allow-mixed", is_flag=True, help="Compare runs that were measured differently, with warnings.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
-def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int) -> None:
-    """Score runs: metrics.json, CSV tables, figures, report.md and one self-contained report.html."""
-    from gym_grounding.report import write_report
+@click.option("--check", is_flag=True, help="Change nothing; say whether the report there is what the records give.")
+def report(runs: tuple[Path, ...], out: Path, allow_mixed: bool, seed: int, check: bool) -> None:
+    """Score runs: metrics.json, tables (CSV, Markdown, LaTeX), figures, report.md and one report.html.
 
+    With --check the exit code is 1 where a number of the report is not what the records give.
+    """
+    from gym_grounding.report import check_report, write_report
+
+    if check:
+        found, agreeing = check_report(runs, out, allow_mixed=allow_mixed, seed=seed)
+        for line in found:
+            click.echo(line, err=True)
+        if found:
+            click.echo(f"{out}: {len(found)} differences from the records", err=True)
+            raise SystemExit(1)
+        click.echo(f"{out}: all {agreeing} numbers are what the records give")
+        return
     folder = write_report(runs, out, allow_mixed=allow_mixed, seed=seed)
     head, *sections = (folder / "report.md").read_text(encoding="utf-8").split("\n## ")
     click.echo(_plain("\n## ".join([head, *sections[:1]])))

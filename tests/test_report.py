@@ -265,7 +265,8 @@ def test_the_seed_changes_the_bootstrap_only(runs, report, tmp_path, quick):
     other = content(write_report(runs, tmp_path / "other", seed=1))
     for one, two in zip(content(report)["measurements"], other["measurements"], strict=True):
         assert one["mean"] == two["mean"]
-        if not one["quantity"].endswith("_correlation"):
+        assert {**one, "interval": None, "note": ""} == {**two, "interval": None, "note": ""}
+        if not one["quantity"].endswith(("_correlation", "_difference", "_gap", "_gap_auc", "auc", "nbt")):
             assert one == two
     assert other["measurements"] != content(report)["measurements"]
 
@@ -332,9 +333,34 @@ def test_other_differences_between_methods_are_a_visible_warning(toy, tmp_path, 
     assert any("differ in init_states" in warning for warning in data["warnings"])
 
 
-def test_other_versions_are_a_visible_warning(toy, tmp_path, quick):
-    first = write_run(tmp_path / "a", toy, toy_plan(toy), "deaf", versions={"mujoco": "3.3.2"})
-    second = write_run(tmp_path / "b", toy, toy_plan(toy), "listening", versions={"mujoco": "2.3.7 | 3.3.2"})
+def versioned(toy, tmp_path, name, versions, seed=0, behaviour="deaf"):
+    return write_run(tmp_path / name, toy, toy_plan(toy, seeds=(seed,)), behaviour, versions=versions)
+
+
+def test_other_libraries_are_refused_unless_mixed_runs_are_allowed(toy, tmp_path, quick):
+    first = versioned(toy, tmp_path, "a", {"mujoco": "3.3.2"})
+    second = versioned(toy, tmp_path, "b", {"mujoco": "2.3.7"}, behaviour="listening")
+    seed = versioned(toy, tmp_path, "c", {"mujoco": "2.3.7"}, seed=1)
+    for other in (second, seed):
+        with pytest.raises(PlanMismatch, match=r"differ in the version of mujoco: .*2\.3\.7.* and .*3\.3\.2"):
+            write_report([first, other], tmp_path / "out")
+        report = write_report([first, other], tmp_path / "out", allow_mixed=True)
+        assert "Runs differ in the version of mujoco: 2.3.7, 3.3.2" in content(report)["warnings"]
+
+
+def test_other_code_and_machines_are_a_visible_warning(toy, tmp_path, quick):
+    names = ("gym-grounding source", "python", "platform", "gymnasium")
+    first = versioned(toy, tmp_path, "a", dict.fromkeys(names, "1"))
+    second = versioned(toy, tmp_path, "b", {**dict.fromkeys(names, "2"), "torch": "2.13"}, behaviour="listening")
+    warnings = content(write_report([first, second], tmp_path / "out"))["warnings"]
+    for name in names:
+        assert f"Runs differ in the version of {name}: 1, 2" in warnings
+    assert not any("torch" in text for text in warnings)  # only one of the policies uses it
+
+
+def test_a_version_that_was_accepted_is_a_visible_warning(toy, tmp_path, quick):
+    first = versioned(toy, tmp_path, "a", {"mujoco": "3.3.2"})
+    second = versioned(toy, tmp_path, "b", {"mujoco": "2.3.7 | 3.3.2"}, behaviour="listening")
     warnings = content(write_report([first, second], tmp_path / "out"))["warnings"]
     assert "Runs differ in the version of mujoco: 2.3.7 | 3.3.2, 3.3.2" in warnings
     assert "A run was continued with another version of mujoco: 2.3.7 | 3.3.2" in warnings

@@ -55,12 +55,13 @@ class Scope:
 
     Attributes:
         condition, tier, slot, task, variant: of the variants counted.
-        kind: type of the paraphrases counted, or a part of a control condition (``metrics.controls.PARTS``).
+        kind: type of the paraphrases counted, a part of a control condition (``metrics.controls.PARTS``), or the note
+            that holds the route (``metrics.routing``).
         judged: one of ``READINGS``.
         stage: 0-based position in the training order after which the policy was evaluated.
         threshold: distance of the hand [m] (action initiation only).
         trained: whether the instructed goal is the original goal of another task of the scene.
-        against: the second quantity of a correlation.
+        against: the second quantity of a correlation, or the method that a method is compared with.
         reach: what an oracle showed of the goals counted (``manifest.STANDINGS``). Without it those count that it was
             shown to reach, where the registry says so; otherwise all.
     """
@@ -134,6 +135,9 @@ class Evidence:
     trained: Mapping[str, str] = field(default_factory=dict)
     instruction_of: Mapping[str, str] = field(default_factory=dict)
     reach: Mapping[str, str] = field(default_factory=dict)
+    _places: dict[tuple[str, int | None, str | None], tuple[EpisodeRecord, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def final_stage(self) -> int:
@@ -142,13 +146,9 @@ class Evidence:
 
     def select(self, condition: str, stage: int | None = None, tier: str | None = None) -> tuple[EpisodeRecord, ...]:
         """Episodes of a condition, where asked of one stage and one tier."""
-        return tuple(
-            episode
-            for episode in self.episodes
-            if episode.condition == condition
-            and (stage is None or episode.stage == stage)
-            and (tier is None or episode.tier == tier)
-        )
+        if not self._places:
+            self._places.update(_places(self.episodes))
+        return self._places.get((condition, stage, tier), ())
 
     def counts(self, variant: str) -> bool:
         """Whether a variant counts where nothing else is said: its goal is not one that stands apart."""
@@ -176,6 +176,18 @@ class Evidence:
         return (*self.tiers, *sorted(tier for tier in found if tier is not None and tier not in self.tiers))
 
 
+def _places(
+    episodes: Iterable[EpisodeRecord],
+) -> dict[tuple[str, int | None, str | None], tuple[EpisodeRecord, ...]]:
+    """Everything that ``Evidence.select`` can be asked for, in one pass: a report asks hundreds of times."""
+    found: dict[tuple[str, int | None, str | None], list[EpisodeRecord]] = {}
+    for one in episodes:
+        for stage in (None, one.stage):
+            for tier in dict.fromkeys((None, one.tier)):
+                found.setdefault((one.condition, stage, tier), []).append(one)
+    return {key: tuple(listed) for key, listed in found.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One named number and its definition.
@@ -183,8 +195,8 @@ class Quantity:
     Attributes:
         name: key in the report's data.
         label: short name for tables.
-        unit: ``rate`` (in [0, 1]), ``difference`` (of rates, in [-1, 1]), ``ratio``, ``distance``, ``log density`` or
-            ``correlation``.
+        unit: ``rate`` (in [0, 1]), ``difference`` (of rates, in [-1, 1]), ``ratio``, ``distance``, ``log density``,
+            ``correlation`` or ``probability`` (p of a test).
         better: ``higher``, ``lower`` or ``neither``, for a policy that listens.
         definition: the docstring of the function that computes it.
     """
@@ -231,6 +243,15 @@ def per_method(compute: Callable[[Evidence], Iterable[Measurement]]) -> Compute:
 
     def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
         return tuple(measurement for evidence in methods for measurement in compute(evidence))
+
+    return over_methods
+
+
+def per_method_drawn(compute: Callable[[Evidence, np.random.Generator], Iterable[Measurement]]) -> Compute:
+    """A family that looks at one method at a time and draws random numbers for its intervals."""
+
+    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
+        return tuple(measurement for evidence in methods for measurement in compute(evidence, rng))
 
     return over_methods
 

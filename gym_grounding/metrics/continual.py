@@ -3,16 +3,21 @@
 c[t, k] is the success on task k after training through the task at position t of the order (t >= k, both counted from
 0 here), K the number of tasks in the order. Where a plan evaluates only some tasks, the means run over those, at their
 true positions. Every sum needs all its terms: a stage that was not evaluated makes the number None, it is never
-skipped. Everything is computed seed by seed, then mean and standard deviation over seeds.
+skipped. Everything is computed seed by seed, then mean and standard deviation over seeds. Intervals of AUC and NBT draw
+seeds and initial states again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from gym_grounding.metrics import _bootstrap
 from gym_grounding.metrics._balance import Sample, average, outcomes, over_seeds, rate, task_means
-from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, per_method, quantity
+from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, per_method_drawn, quantity
+from gym_grounding.metrics._bootstrap import Start
 from gym_grounding.metrics.success import ORIGINAL_GOAL, succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
@@ -132,6 +137,35 @@ def summarise(
     return _gather(evidence, condition, per_seed, refused)
 
 
+def areas_of(evidence: Evidence, condition: str) -> tuple[Start, ...]:
+    """Mean outcome of each start over the stages from its task's own to the last; incomplete starts are left out.
+
+    Their task-balanced mean is the matrix AUC where every start has all its stages.
+    """
+    return tuple(
+        Start(*key, average(stages[at] for at in sorted(stages))) for key, stages in _courses(evidence, condition)
+    )
+
+
+def falls_of(evidence: Evidence, condition: str) -> tuple[Start, ...]:
+    """Outcome of each start when its task was learned minus its mean over all later stages, as in NBT."""
+    found = ((key, [stages[at] for at in sorted(stages)]) for key, stages in _courses(evidence, condition))
+    return tuple(Start(*key, average(course[0] - later for later in course[1:])) for key, course in found if course[1:])
+
+
+def _courses(evidence: Evidence, condition: str) -> Iterator[tuple[tuple[int, str, str, int], dict[int, float]]]:
+    """(seed, task, variant, initial state) -> stage -> mean outcome; starts that have every stage from their own."""
+    position = {task: index for index, task in enumerate(evidence.order)}
+    found: dict[tuple[int, str, str, int], dict[int, list[float]]] = {}
+    for one in evidence.select(condition):
+        if not unscored(one) and one.task in position and one.stage >= position[one.task]:
+            course = found.setdefault((one.seed, one.task, one.variant, one.init_state), {})
+            course.setdefault(one.stage, []).append(float(succeeded(one)))
+    for key, course in sorted(found.items()):
+        if set(course) == set(range(position[key[1]], len(position))):
+            yield key, {stage: average(values) for stage, values in course.items()}
+
+
 def _gather(evidence: Evidence, condition: str, per_seed: Mapping[int, float], refused: Mapping[int, str]) -> Value:
     if not per_seed:
         reasons = sorted(set(refused.values())) or [f"no {condition} episode"]
@@ -173,15 +207,22 @@ def _libero_area(evidence: Evidence, matrix: Matrix, transfer: Mapping[int, floa
     return libero_area(matrix, transfer, len(evidence.order))
 
 
-def _compute(evidence: Evidence) -> Iterator[Measurement]:
+def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:
     for condition in ORIGINAL_GOAL:
         final = Scope(condition=condition, stage=evidence.final_stage)
         episodes = evidence.select(condition, evidence.final_stage)
         nothing = f"no {condition} episode at stage {evidence.final_stage}"
         yield Measurement(evidence.method, "final_success", final, rate(episodes, final_success, unscored, nothing))
         whole = Scope(condition=condition)
-        yield Measurement(evidence.method, "auc", whole, summarise(evidence, condition, area_under_curve))
-        yield Measurement(evidence.method, "nbt", whole, summarise(evidence, condition, negative_backward_transfer))
+        for name, formula, values in (
+            ("auc", area_under_curve, areas_of),
+            ("nbt", negative_backward_transfer, falls_of),
+        ):
+            value = summarise(evidence, condition, formula)
+            if value.mean is not None:
+                starts = [start for start in values(evidence, condition) if start.seed in value.per_seed]
+                value = replace(value, interval=_bootstrap.interval([starts], _bootstrap.itself, rng))
+            yield Measurement(evidence.method, name, whole, value)
     yield from _with_curves(evidence)
 
 
@@ -196,5 +237,5 @@ METRIC = Metric(
         quantity(forward_transfer, "forward_transfer", "FWT", "rate", "higher"),
         quantity(libero_area, "libero_auc", "AUC (LIBERO)", "rate", "higher"),
     ),
-    compute=per_method(_compute),
+    compute=per_method_drawn(_compute),
 )

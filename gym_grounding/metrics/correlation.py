@@ -3,7 +3,8 @@
 One point per (method, task): both diagnostics are averaged over variants (equal within the task) and seeds, at the
 last planned stage, from variants of one condition and tier; where the registry certifies what an oracle reached, from
 contrasts whose goal it was shown to reach. Contrast outcomes use the reading ``own``, collisions ``ever``. Points of
-one method or one task are not independent, and the interval ignores that. Source: arXiv 2610.00542, Table III.
+one method, or of one task, resemble each other, so the interval draws whole methods and whole tasks again, not points.
+Source: arXiv 2610.00542, Table III.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Spearman's rank correlation between two diagnostics over (method, task) pairs; in [-1, 1].
 
     Ties get their mean rank. None for fewer than three pairs or when one side is constant. The interval is a percentile
-    bootstrap over pairs (2,000 resamples; constant resamples are dropped, and there is no interval when more than half
-    of them are). Source: arXiv 2610.00542, Table III.
+    bootstrap that draws methods and, independently, tasks with replacement (2,000 resamples; constant resamples are
+    dropped, and there is no interval when more than half of them are). Source: arXiv 2610.00542, Table III.
     """
     if len(first) < FEWEST:
         return None
@@ -43,15 +44,38 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     return None if math.isnan(value) else value
 
 
-def bootstrap(first: Sequence[float], second: Sequence[float], rng: np.random.Generator) -> tuple[float, float] | None:
-    """95 % percentile interval of ``spearman`` over resampled pairs; None when most resamples are constant."""
-    rows = rng.integers(len(first), size=(RESAMPLES, len(first)))  # (resamples, pairs)
-    values = _correlate(np.asarray(first)[rows], np.asarray(second)[rows])
+def bootstrap(
+    points: Mapping[tuple[str, str], tuple[float, float]], rng: np.random.Generator
+) -> tuple[float, float] | None:
+    """95 % percentile interval of ``spearman`` over resampled methods and tasks; None when most are constant.
+
+    Args:
+        points: (method, task) -> both diagnostics.
+        rng: source of randomness.
+    """
+    methods, tasks = (sorted({key[side] for key in points}) for side in (0, 1))
+    grid = np.full((2, len(methods), len(tasks)), np.nan)
+    for (method, task), pair in points.items():
+        grid[:, methods.index(method), tasks.index(task)] = pair
+    rows = rng.integers(len(methods), size=(RESAMPLES, len(methods), 1))
+    columns = rng.integers(len(tasks), size=(RESAMPLES, 1, len(tasks)))
+    drawn = grid[:, rows, columns].reshape(2, RESAMPLES, -1)
+    values = _each(drawn) if np.isnan(grid).any() else _correlate(*drawn)
     values = values[~np.isnan(values)]
     if values.size < RESAMPLES / 2:
         return None
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
+
+
+def _each(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One resample after the other, (2, r, n) -> (r,), since pairs that do not exist must be left out of each."""
+    values = np.full(drawn.shape[1], np.nan)
+    for index in range(drawn.shape[1]):
+        known = drawn[:, index, ~np.isnan(drawn[0, index])]
+        if known.shape[1] >= FEWEST:
+            values[index] = _correlate(known[:1], known[1:])[0]
+    return values
 
 
 def _correlate(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,14 +140,16 @@ def action_points(evidence: Evidence, condition: str, tier: str | None, name: st
     return over_tasks(probed([probe for probe in probes if usable(probe) and evidence.counts(probe.variant)], measure))
 
 
-def _value(pairs: Sequence[tuple[float, float]], rng: np.random.Generator, methods: int, tasks: int) -> Value:
+def _value(points: Mapping[tuple[str, str], tuple[float, float]], rng: np.random.Generator) -> Value:
+    pairs = tuple(points.values())
+    methods, tasks = (len({key[side] for key in points}) for side in (0, 1))
     first, second = [one for one, _ in pairs], [two for _, two in pairs]
     if len(pairs) < FEWEST:
         return Value(None, reason=f"{len(pairs)} (method, task) pairs with both; {FEWEST} are needed", n=len(pairs))
     mean = spearman(first, second)
     if mean is None:
         return Value(None, reason="one of the two is the same for all pairs", n=len(pairs), tasks=tasks)
-    interval = bootstrap(first, second, rng)
+    interval = bootstrap(points, rng)
     note = "" if interval else "most resamples are constant: no interval"
     return Value(
         mean, note=f"{methods} methods" + (f"; {note}" if note else ""), interval=interval, n=len(pairs), tasks=tasks
@@ -140,9 +166,9 @@ def _correlations(
             keys = [
                 (method, task) for method in sorted(cheap) for task in cheap[method] if task in outcome[method][against]
             ]
-            pairs = [(cheap[method][task], outcome[method][against][task]) for method, task in keys]
-            value = _value(pairs, rng, len({method for method, _ in keys}), len({task for _, task in keys}))
-            yield Measurement("", f"{name}_correlation", Scope(condition, tier, against=against), value)
+            points = {(method, task): (cheap[method][task], outcome[method][against][task]) for method, task in keys}
+            scope = Scope(condition, tier, against=against)
+            yield Measurement("", f"{name}_correlation", scope, _value(points, rng))
 
 
 def compute(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from gym_grounding.report._page import metrics_page
 from gym_grounding.report._study import CURVES
-from gym_grounding.report._write import write_report
+from gym_grounding.report._write import check_report, write_report
 
-__all__ = ["CURVES", "metrics_page", "write_report"]
+__all__ = ["CURVES", "check_report", "metrics_page", "write_report"]

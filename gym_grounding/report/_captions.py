@@ -45,16 +45,31 @@ SUMMARY = _line(
 )
 MAIN = _line(
     f"""Success by the original goal. Gap: original minus paraphrase, in points; positive when paraphrases do worse.
-    AUC: mean success on a task from the stage that trained it to the last (matrix AUC). {RATES} Intervals of
-    gaps: Newcombe."""
+    AUC: mean success on a task from the stage that trained it to the last (matrix AUC). {RATES} AUC and
+    gaps: bootstrap over seeds and initial states (Newcombe's interval for gaps where that has no width)."""
 )
 CONTINUAL = _line(
     f"""NBT: fall in success after a task was learned, in points; lower is better. FWT and LIBERO's AUC need learning
     curves (curves.csv in the run directory). Last column: originals at the last stage. {BALANCE}"""
 )
+COMPARISONS = _line(
+    """Method minus the method it stands against, in points, on the cells that both have (same variant, initial state
+    and seed), last stage (AUC: all stages). Task-balanced mean ± sample standard deviation over seeds. Brackets: 95 %
+    bootstrap interval over seeds and initial states. McNemar: exact test on the pairs in which the two differ; it
+    takes pairs for independent. Holm: corrected for all pairs of methods under the same condition. Nothing
+    follows from a large p. n: pairs / variants / tasks / seeds."""
+)
+BUDGET = _line(
+    """Last stage. Smallest difference: what two methods must differ by, in points, to be told apart with a power of
+    80 % at level 5 % by a paired test of so many episodes, if half of the pairs are discordant; with Holm's correction
+    for many pairs it is larger. p of no gap: small where originals and paraphrases are shown to differ by less than ten
+    points (two one-sided score tests, one pair per start); a large one shows nothing. n: episodes / variants / tasks /
+    seeds."""
+)
 KINDS = _line(
     """Gap in final success (original minus paraphrase, points) for each type of paraphrase, over the tasks that have
-    it. Brackets: Newcombe's 95 % interval. n counts both sides."""
+    it. Brackets: 95 % bootstrap interval over seeds and initial states (Newcombe's where that has no width). n counts
+    both sides."""
 )
 TIERS = {
     "strict": "Strict tier: exactly one slot of the instruction is changed and every construction rule passes.",
@@ -122,8 +137,14 @@ CORRELATIONS = _line(
     f"""Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
     pairs. n: pairs. {ASKED}"""
 )
+ROUTING = _line(
+    f"""Last stage. Route: what a policy noted of which of its parts acted, beside the original instruction from the
+    same initial state, task and seed. Route changed: share of episodes in which another part acted most. Shares moved:
+    half the sum of the differences between the parts' shares, where a note holds shares. 0 where parts are chosen
+    without words, as by a learner that is told its task. {RATES}"""
+)
 NOTES = _line(
-    """Last stage. What a policy writes down of an episode by itself, such as which of its parts acted; never scored.
+    """Last stage. What a policy writes down of an episode by itself, beside its route; never scored.
     Each episode is compared with that of the original instruction from the same initial state, task and seed. Changed:
     share of episodes in which a whole number differs (percent). Mean distance: of other numbers. n: episodes."""
 )

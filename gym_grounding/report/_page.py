@@ -13,6 +13,7 @@ UNITS = {
     "distance": "distance in the units of the action space",
     "log density": "difference of natural log densities",
     "correlation": "coefficient in [-1, 1]",
+    "probability": "p of a test, in [0, 1]",
 }
 GENERAL = """\
 Numbers come from records alone; no simulator is needed to score a run. Initial states are equal within a variant,
@@ -20,9 +21,11 @@ variants within a task, tasks within a condition; this is done seed by seed, the
 deviation (divisor n - 1) over seeds are given; with one seed there is no standard deviation. A rate carries Wilson's
 95 % interval over episodes: a binomial interval that ignores that episodes of one variant, task or seed resemble each
 other, and that says nothing about other training seeds. Where variants or tasks have unequal numbers of episodes, it
-uses Kish's effective number. Nothing over an empty set: the value is None and the reason is given. Cells that are
-missing or that ended in an error are never failures; they are counted beside the numbers. An episode in which a goal
-already held right after settling is void for that goal: left out, and counted.
+uses Kish's effective number. AUC, NBT, gaps and differences between methods carry bootstrap intervals instead: training
+seeds and, within each task, initial states are drawn again; tasks and instructions stay, since they are the whole of
+the benchmark. Few seeds make these intervals too narrow. Nothing over an empty set: the value is None and the reason is
+given. Cells that are missing or that ended in an error are never failures; they are counted beside the numbers. An
+episode in which a goal already held right after settling is void for that goal: left out, and counted.
 """
 
 

@@ -74,7 +74,8 @@ def load(runs: Sequence[str | Path], allow_mixed: bool = False) -> Study:
 
     Args:
         runs: run directories.
-        allow_mixed: compare methods whose registry, suite, settings, horizon or stop rule differ, with a warning each.
+        allow_mixed: compare methods whose registry, suite, settings, horizon or stop rule differ, and runs whose
+            libraries or scenes do, with a warning each.
 
     Raises:
         InvalidOption: no runs, or two runs of one name share a seed.
@@ -90,7 +91,7 @@ def load(runs: Sequence[str | Path], allow_mixed: bool = False) -> Study:
             groups.setdefault(run.header.name, []).append(run)
         warnings = [warning for group in groups.values() for warning in _check_group(group)]
         warnings += _check_comparable([group[0] for group in groups.values()], allow_mixed)
-        warnings += _version_warnings(opened)
+        warnings += _check_versions(opened, allow_mixed)
         methods = tuple(_method(name, group, _registry(group[0])) for name, group in groups.items())
     finally:
         for run in opened:
@@ -176,20 +177,45 @@ def _decides(name: str) -> bool:
     return name in ("suite", "horizon", "stop", "registry_sha256") or name.startswith("settings.")
 
 
-def _version_warnings(runs: Sequence[_Run]) -> list[str]:
+def _check_versions(runs: Sequence[_Run], allow_mixed: bool) -> list[str]:
+    """Refuse (or, if allowed, warn of) software that can change a number; warn of other differences."""
     names = sorted({name for run in runs for name in run.header.versions})
-    found = {name: sorted({run.header.versions.get(name, "none") for run in runs}) for name in names}
-    scenes: dict[str, set[str]] = {}
-    for scene, value in (item for run in runs for item in run.header.scenes.items()):
-        scenes.setdefault(scene, set()).add(value)
-    warnings = [f"Runs differ in the compiled scene {scene}" for scene, values in scenes.items() if len(values) > 1]
-    warnings += [
-        f"Runs differ in the version of {name}: {', '.join(v)}"
-        for name, v in found.items()
-        if len(v) > 1 and not name.startswith((POLICY_SOURCE, POLICY_FILE))  # methods differ in these by nature
-    ]
-    mixed = [(name, version) for name, v in found.items() for version in v if JOINED in version]
+    warnings = []
+    for scene in sorted({scene for run in runs for scene in run.header.scenes}):
+        found = {run.header.scenes[scene]: run for run in runs if scene in run.header.scenes}
+        warnings += _differing(f"the compiled scene {scene}", found, decides=not allow_mixed)
+    for name in names:
+        if not name.startswith((POLICY_SOURCE, POLICY_FILE)):  # methods differ in these by nature
+            found = {run.header.versions[name]: run for run in runs if name in run.header.versions}
+            decides = not name.endswith(HARMLESS) and not any(JOINED in version for version in found)
+            warnings += _differing(f"the version of {name}", found, decides and not allow_mixed)
+    versions = sorted({item for run in runs for item in run.header.versions.items()})
+    mixed = [(name, version) for name, version in versions if JOINED in version]
     return warnings + [f"A run was continued with another version of {name}: {version}" for name, version in mixed]
+
+
+HARMLESS = (" source", "python", "platform", "gymnasium")
+"""Ends of names of versions that only warn: code changes with every comma, and what changes numbers shows in parity
+tests; interpreter, machine and wrapper do no arithmetic of a rollout. A version that a run was continued with by
+``--accept-versions`` was accepted there."""
+
+
+def _differing(what: str, found: Mapping[str, _Run], decides: bool) -> list[str]:
+    """The difference as a warning, if there is one.
+
+    Raises:
+        PlanMismatch: it decides.
+    """
+    if len(found) < 2:
+        return []
+    values = sorted(found)
+    if decides:
+        named = " and ".join(f"{found[value].place} ({value})" for value in values[:2])
+        raise PlanMismatch(
+            f"runs differ in {what}: {named}; their numbers cannot be compared. Report them apart, evaluate again with "
+            "one version, or allow mixed runs (--allow-mixed)"
+        )
+    return [f"Runs differ in {what}: {', '.join(values)}"]
 
 
 def _registry(run: _Run) -> Manifest | None:

@@ -94,6 +94,8 @@ def write(cell: Cell, unit: str, notes: dict[str, str]) -> Written:
 
 def number(value: float, unit: str, signed: bool = True) -> str:
     """A number in its unit: percent with one decimal for rates and differences, else two or three decimals."""
+    if unit == "probability":
+        return "< 0.001" if value < 0.001 else f"{value:.3f}"
     sign = "+" if signed and unit in ("difference", "correlation", "log density") else ""
     scale, digits = (100, 1) if unit in ("rate", "difference") else (1, 2 if unit in ("correlation", "ratio") else 3)
     shown = round(scale * value, digits) + 0.0  # no negative zero

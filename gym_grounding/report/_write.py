@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,20 @@ import numpy as np
 
 from gym_grounding import metrics
 from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
-from gym_grounding.report import _controls, _files, _html, _markdown, _notes, _results, _runs
+from gym_grounding.report import (
+    _comparisons,
+    _controls,
+    _files,
+    _html,
+    _latex,
+    _markdown,
+    _notes,
+    _results,
+    _routing,
+    _runs,
+)
 from gym_grounding.report._book import Book
+from gym_grounding.report._check import differences
 from gym_grounding.report._page import metrics_html, metrics_page
 from gym_grounding.report._study import Method, load
 from gym_grounding.report._table import Table
@@ -37,8 +50,8 @@ class Section:
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bool = False, seed: int = 0) -> Path:
-    """Score runs and write ``metrics.json``, ``tables/*.csv``, ``figures/*.png``, ``report.md``, ``metrics.md`` and a
-    self-contained ``report.html``.
+    """Score runs and write ``metrics.json``, ``tables/*`` (CSV, Markdown, LaTeX), ``figures/*.png``, ``report.md``,
+    ``metrics.md`` and a self-contained ``report.html``.
 
     Runs of one name are one method and may differ in seeds only. The same runs give the same bytes.
 
@@ -57,23 +70,54 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bo
         CorruptRun: a directory without a readable run.
         UnwritableOutput: ``out`` cannot be written or is no report; nothing half-written is left.
     """
+    with _files.folder(Path(out)) as work:
+        _compose(_book(runs, allow_mixed, seed), work)
+    return Path(out)
+
+
+def check_report(
+    runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bool = False, seed: int = 0
+) -> tuple[list[str], int]:
+    """Compute every number of a report again from the records, and compare all its files; nothing is changed.
+
+    Args:
+        runs, allow_mixed, seed: as they were given when the report was made.
+        out: folder of the report.
+
+    Returns:
+        One line for each difference; and how many numbers agree.
+
+    Raises:
+        InvalidOption, PlanMismatch: as ``write_report``.
+        CorruptRun: a directory without a readable run, or ``out`` holds no report.
+    """
+    with tempfile.TemporaryDirectory(prefix="gym-grounding-check-") as name:
+        _compose(_book(runs, allow_mixed, seed), Path(name))
+        return differences(Path(out), Path(name))
+
+
+def _book(runs: Sequence[str | Path], allow_mixed: bool, seed: int) -> Book:
     study = load(runs, allow_mixed)
     evidence = [method.evidence for method in study.methods]
-    book = Book.of(study, metrics.measure(evidence, np.random.default_rng(seed)))
+    return Book.of(study, metrics.measure(evidence, np.random.default_rng(seed)))
+
+
+def _compose(book: Book, work: Path) -> None:
+    """All files of a report, into an existing folder."""
     sections = _sections(book)
-    with _files.folder(Path(out)) as work:
-        _save(work / "metrics.json", _files.data(book))
-        _save(work / "metrics.md", metrics_page())
-        _save(work / "tables" / "measurements.csv", _files.measurements_csv(book))
-        for table in (table for section in sections for table in section.tables):
-            _save(work / "tables" / f"{table.name}.csv", _files.csv_text(table))
-        pictures = draw(book)
-        (work / "figures").mkdir()
-        for picture in pictures:
-            (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
-        _save(work / "report.md", _as_markdown(book, sections, pictures))
-        _save(work / "report.html", _as_html(book, sections, pictures))
-    return Path(out)
+    _save(work / "metrics.json", _files.data(book))
+    _save(work / "metrics.md", metrics_page())
+    _save(work / "tables" / "measurements.csv", _files.measurements_csv(book))
+    for table in (table for section in sections for table in section.tables):
+        _save(work / "tables" / f"{table.name}.csv", _files.csv_text(table))
+        _save(work / "tables" / f"{table.name}.md", _markdown.table(table))
+        _save(work / "tables" / f"{table.name}.tex", _latex.table(table))
+    pictures = draw(book)
+    (work / "figures").mkdir()
+    for picture in pictures:
+        (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
+    _save(work / "report.md", _as_markdown(book, sections, pictures))
+    _save(work / "report.html", _as_html(book, sections, pictures))
 
 
 def _save(path: Path, text: str) -> None:
@@ -91,7 +135,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
     collisions = [_results.collision_table(book), _results.initiation_table(book), _results.collision_end(book)]
     actions = [_results.action_table(book), _results.correlation_table(book)]
     standings = _results.standing_table(book, tiers)
-    noted = _notes.notes_table(book)
+    noted, routed = _notes.notes_table(book), _routing.routing_table(book)
     probed = any(method.evidence.probes for method in book.methods)
     variants = (_runs.variant_table(book, method, number) for number, method in enumerate(book.methods, start=1))
     return (
@@ -103,8 +147,10 @@ def _sections(book: Book) -> tuple[Section, ...]:
         *([_section("reach", "What could be reached", [standings])] if standings else []),
         _section("collisions", "Collisions", collisions if book.planned("collision") else []),
         _section("controls", "Control conditions", _controls.tables(book)),
+        *([_section("routing", "Routing", [routed])] if routed else []),
         *([_section("notes", "Notes", [noted])] if noted else []),
         _section("action", "Action-level diagnostics", actions if probed else []),
+        _section("comparisons", "Differences and what the budget shows", _comparisons.tables(book)),
         _section("variants", "Tasks and variants", [_results.task_table(book), *variants]),
     )
 
@@ -197,7 +243,10 @@ def _as_markdown(book: Book, sections: Sequence[Section], pictures: Sequence[Pic
             parts += [_picture(one) for one in pictures if one.after == table.name]
         if section.name == SUMMARY and book.remarks:
             parts.append(f"### Worth a look\n\n{_markdown.bullets(book.remarks)}\n")
-    parts.append("Definitions: [metrics.md](metrics.md). Raw numbers: `metrics.json`, `tables/measurements.csv`.\n")
+    parts.append(
+        "Definitions: [metrics.md](metrics.md). Raw numbers: `metrics.json`, `tables/measurements.csv`; every table "
+        "also as CSV, Markdown and LaTeX in `tables`.\n"
+    )
     return "\n".join(parts)
 
 

@@ -153,11 +153,27 @@ def test_too_few_pairs():
 def test_the_interval_repeats_with_the_generator_and_changes_with_it():
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=20), rng.normal(size=20)
-    one, two, three = (bootstrap(first, second, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    points = {(f"m{i % 4}", f"t{i // 4}"): pair for i, pair in enumerate(zip(first, second, strict=True))}
+    one, two, three = (bootstrap(points, np.random.default_rng(seed)) for seed in (5, 5, 6))
     assert one == two
     assert one != three
     low, high = one
     assert -1 <= low <= spearman(first, second) <= high <= 1
+
+
+def test_the_interval_draws_whole_methods():
+    # One value per method: 5 independent points, not 40, however many tasks repeat them.
+    x, y = [0.1, 0.9, 0.2, 0.8, 0.5], [0.2, 0.7, 0.6, 0.5, 0.4]
+    points = {(f"m{i}", f"t{k}"): (x[i] + 1e-6 * k, y[i] - 1e-6 * k) for i in range(5) for k in range(8)}
+    low, high = bootstrap(points, np.random.default_rng(0))
+    assert high - low > 1  # 40 independent points would give less than 0.6
+
+
+def test_pairs_that_are_missing_are_left_out_of_each_resample():
+    rng = np.random.default_rng(2)
+    points = {(f"m{i}", f"t{k}"): tuple(rng.normal(size=2)) for i in range(4) for k in range(5) if (i, k) != (1, 2)}
+    low, high = bootstrap(points, np.random.default_rng(0))
+    assert -1 <= low < high <= 1
 
 
 def study(divergences, successes):
