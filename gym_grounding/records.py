@@ -10,7 +10,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -212,17 +212,28 @@ def from_json(kind: type[Record], text: str) -> Record:
     data = json.loads(text, parse_constant=_refuse_constant)
     if not isinstance(data, dict):
         raise ValueError(f"{kind.__name__}: expected an object, got {type(data).__name__}")
-    hints, required = _layout(kind.__name__)
+    hints, required, plain = _layout(kind.__name__)
     unknown, missing = sorted(data.keys() - hints.keys()), sorted(required - data.keys())
     if unknown or missing:
         raise ValueError(f"{kind.__name__}: unknown fields {unknown}, missing fields {missing}")
-    values = {name: _typed(value, hints[name], f"{kind.__name__}.{name}") for name, value in data.items()}
-    return kind(**values)
+    for name, value in data.items():
+        scalars, container, items = plain[name]
+        if type(value) in scalars and value not in (math.inf, -math.inf):
+            continue
+        if type(value) is container and all(type(item) in items for item in _members(value)):
+            data[name] = tuple(_members(value)) if container is list else value
+        else:
+            data[name] = _typed(value, hints[name], f"{kind.__name__}.{name}")
+    return kind(**data)
 
 
 @functools.cache
-def _layout(name: str) -> tuple[dict[str, Any], frozenset[str]]:
-    """Annotations and required fields of the record class called ``name``."""
+def _layout(name: str) -> tuple[dict[str, Any], frozenset[str], dict[str, _Plain]]:
+    """Annotations, required fields, and each field's plain types, of the record class called ``name``.
+
+    A value of the first plain types is right as it is, and so are items of the second (no floats, which may be
+    infinite). Most values are of these, and a report reads hundreds of thousands of records.
+    """
     kind = next(kind for kind in (EpisodeRecord, ErrorRecord, ProbeRecord, RunHeader) if kind.__name__ == name)
     optional = {
         field.name
@@ -230,7 +241,28 @@ def _layout(name: str) -> tuple[dict[str, Any], frozenset[str]]:
         if not (field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING)
     }
     hints = get_type_hints(kind)
-    return hints, frozenset(hints.keys() - optional)
+    plain = {field: _plain(hint) for field, hint in hints.items()}
+    return hints, frozenset(hints.keys() - optional), plain
+
+
+PLAIN = frozenset({str, int, float, bool, types.NoneType})
+_Plain = tuple[frozenset[type], type | None, frozenset[type]]
+"""Plain types of a value; else what JSON has for its container, and the plain types of that one's items."""
+
+
+def _plain(hint: Any) -> _Plain:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return frozenset(arguments) & PLAIN, None, frozenset()
+    if origin is tuple:
+        return frozenset(), list, frozenset(arguments[:1]) & (PLAIN - {float})
+    if origin is Mapping:
+        return frozenset(), dict, frozenset(arguments[1:]) & (PLAIN - {float})
+    return frozenset((hint,)) & PLAIN, None, frozenset()
+
+
+def _members(container: Any) -> Iterable[Any]:
+    return container.values() if type(container) is dict else container
 
 
 def _refuse_constant(name: str) -> NoReturn:

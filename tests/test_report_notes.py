@@ -16,11 +16,11 @@ class Method:
 
 
 def noted(condition, init_state, number, share, **more):
-    notes = {"slot": number, "share": share}
+    notes = {"slot_changes": number, "share": share, "slot": number, "coefficients.a": [share, 1 - share]}
     return episode(condition, init_state=init_state, stage=1, notes=notes, **more)
 
 
-def test_notes_are_compared_with_the_original_of_the_same_start():
+def test_notes_that_are_no_routes_are_compared_with_the_original_of_the_same_start():
     episodes = [
         noted("original", 0, 1, 0.5),
         noted("original", 1, 2, 1.0),
@@ -28,14 +28,14 @@ def test_notes_are_compared_with_the_original_of_the_same_start():
         noted("paraphrase", 1, 1, 1.0),
         noted("contrast", 1, 3, 0.0, slot="target", tier="strict"),
         noted("paraphrase", 7, 9, 9.0),  # there is no original to compare it with
-        episode("paraphrase", stage=0, notes={"slot": 5}),  # not the last stage
+        episode("paraphrase", stage=0, notes={"slot_changes": 5}),  # not the last stage
         episode("collision", stage=1, slot="object"),  # notes nothing
     ]
     assert list(_rows(Method(episodes))) == [
         ("one", "share", "contrast", None, 1.0, 1),
         ("one", "share", "paraphrase", None, 0.125, 2),
-        ("one", "slot", "contrast", 1.0, None, 1),
-        ("one", "slot", "paraphrase", 0.5, None, 2),
+        ("one", "slot_changes", "contrast", 1.0, None, 1),
+        ("one", "slot_changes", "paraphrase", 0.5, None, 2),
     ]
 
 

@@ -55,7 +55,8 @@ class Scope:
 
     Attributes:
         condition, tier, slot, task, variant: of the variants counted.
-        kind: type of the paraphrases counted, or a part of a control condition (``metrics.controls.PARTS``).
+        kind: type of the paraphrases counted, a part of a control condition (``metrics.controls.PARTS``), or the note
+            that holds the route (``metrics.routing``).
         judged: one of ``READINGS``.
         stage: 0-based position in the training order after which the policy was evaluated.
         threshold: distance of the hand [m] (action initiation only).

@@ -24,6 +24,8 @@ from gym_grounding.metrics.success import succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
 RESAMPLES = 2000
+TIED = 12
+"""Decimals: means that agree so far are ties, since rates such as 1 - 0.8 and 0.2 are equal but for their rounding."""
 FEWEST = 3
 """Fewer points than this have no rank correlation worth the name."""
 
@@ -80,7 +82,7 @@ def _each(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _correlate(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Row by row, (r, n) and (r, n) -> (r,); NaN where a row is constant."""
-    one, two = (rankdata(side, axis=1) - (side.shape[1] + 1) / 2 for side in (first, second))
+    one, two = (rankdata(np.round(side, TIED), axis=1) - (side.shape[1] + 1) / 2 for side in (first, second))
     size = np.sqrt((one * one).sum(axis=1) * (two * two).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.clip(np.where(size > 0, (one * two).sum(axis=1) / size, np.nan), -1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,13 +42,13 @@ class Book:
         listed = tuple(measurements)
         return cls(study, listed, {(one.method, one.quantity, one.scope): one.value for one in listed})
 
-    @property
+    @functools.cached_property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know first: how runs differ, what is missing, who cannot hear, who does not learn."""
         own = (warning for method in self.methods for warning in _remarks.warnings(method))
         return (*self.study.warnings, *own)
 
-    @property
+    @functools.cached_property
     def remarks(self) -> tuple[str, ...]:
         """What is worth a look behind the summary."""
         return tuple(remark for method in self.methods for remark in _remarks.worth_a_look(method))

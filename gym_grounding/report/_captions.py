@@ -137,8 +137,14 @@ CORRELATIONS = _line(
     f"""Spearman's coefficient over (method, task) pairs of the last stage. Brackets: 95 % percentile bootstrap over
     pairs. n: pairs. {ASKED}"""
 )
+ROUTING = _line(
+    f"""Last stage. Route: what a policy noted of which of its parts acted, beside the original instruction from the
+    same initial state, task and seed. Route changed: share of episodes in which another part acted most. Shares moved:
+    half the sum of the differences between the parts' shares, where a note holds shares. 0 where parts are chosen
+    without words, as by a learner that is told its task. {RATES}"""
+)
 NOTES = _line(
-    """Last stage. What a policy writes down of an episode by itself, such as which of its parts acted; never scored.
+    """Last stage. What a policy writes down of an episode by itself, beside its route; never scored.
     Each episode is compared with that of the original instruction from the same initial state, task and seed. Changed:
     share of episodes in which a whole number differs (percent). Mean distance: of other numbers. n: episodes."""
 )

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from gym_grounding.manifest import NOT_SHOWN
 from gym_grounding.metrics import controls
-from gym_grounding.records import EpisodeRecord
+from gym_grounding.records import Cell, EpisodeRecord, ErrorRecord
 from gym_grounding.report._study import Method
 from gym_grounding.types import TIERS
 
@@ -85,28 +86,46 @@ def by_variant(method: Method, stage: int) -> dict[str, Coverage]:
 
 
 def _grouped(method: Method, key: Callable[[str], Key], stage: int | None = None) -> dict[Key, Coverage]:
-    episodes = [one for one in method.evidence.episodes if stage in (None, one.stage)]
-    done = {episode.cell for episode in episodes}
-    errors = {error.cell for error in method.errors if stage in (None, error.stage)} - done
-    planned = None if method.planned is None else {cell for cell in method.planned if stage in (None, cell.stage)}
-    numbers = {
-        "done": _count(key(cell.variant) for cell in done),
-        "error": _count(key(cell.variant) for cell in errors),
-        "void": _count(key(episode.variant) for episode in episodes if is_void(episode)),
-        "planned": _count(key(cell.variant) for cell in planned or ()),
-        "missing": _count(key(cell.variant) for cell in (planned or set()) - done - errors),
-    }
+    groups: dict[Key, Counter[str]] = {}
+    for (at, variant), counts in _counted(method).items():
+        if stage in (None, at):
+            groups.setdefault(key(variant), Counter()).update(counts)
+    known = method.planned is not None
     return {
         group: Coverage(
-            planned=None if planned is None else numbers["planned"][group],
-            done=numbers["done"][group],
-            error=numbers["error"][group],
-            missing=None if planned is None else numbers["missing"][group],
-            void=numbers["void"][group],
+            planned=counts["planned"] if known else None,
+            done=counts["done"],
+            error=counts["error"],
+            missing=counts["missing"] if known else None,
+            void=counts["void"],
         )
-        for group in {group for counts in numbers.values() for group in counts}
+        for group, counts in groups.items()
     }
 
 
-def _count(keys: Iterable[Key]) -> Counter[Key]:
-    return Counter(keys)
+_COUNTED: WeakKeyDictionary[Method, dict[tuple[int, str], Counter[str]]] = WeakKeyDictionary()
+
+
+def _counted(method: Method) -> dict[tuple[int, str], Counter[str]]:
+    """(stage, variant) -> counts; counted once, since every table asks for them."""
+    if method not in _COUNTED:
+        found: dict[tuple[int, str], Counter[str]] = {}
+
+        def add(what: str, places: Iterable[tuple[int, str, int, int]]) -> None:
+            for stage, variant, _, _ in places:
+                found.setdefault((stage, variant), Counter())[what] += 1
+
+        done = {_place(one) for one in method.evidence.episodes}
+        errors = {_place(one) for one in method.errors} - done
+        planned = {_place(one) for one in method.planned or ()}
+        add("done", done)
+        add("error", errors)
+        add("planned", planned)
+        add("missing", planned - done - errors)
+        add("void", (_place(one) for one in method.evidence.episodes if is_void(one)))
+        _COUNTED[method] = found
+    return _COUNTED[method]
+
+
+def _place(one: Cell | EpisodeRecord | ErrorRecord) -> tuple[int, str, int, int]:
+    return one.stage, one.variant, one.init_state, one.seed

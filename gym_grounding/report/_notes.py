@@ -1,4 +1,4 @@
-"""What policies noted of their episodes: whether the words changed it."""
+"""What policies noted of their episodes beside their routes: whether the words changed it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gym_grounding.metrics.routing import is_route
 from gym_grounding.records import EpisodeRecord
 from gym_grounding.report import _captions
 from gym_grounding.report._book import Book
@@ -20,9 +21,10 @@ _Start = tuple[str, int, int]
 
 
 def notes_table(book: Book) -> Table | None:
-    """Each note under the original and under other instructions at the same start; None where no policy notes anything.
+    """Each note under the original and under other instructions at the same start; None where there is nothing to show.
 
-    Whole numbers are compared for equality, others by their mean distance.
+    Routes have a table of their own (``_routing``). Whole numbers are compared for equality, others by their mean
+    distance.
     """
     rows = [row for method in book.methods for row in _rows(method)]
     if not rows:
@@ -41,7 +43,7 @@ def notes_table(book: Book) -> Table | None:
 def _rows(method: Method) -> Iterator[tuple[Cell, ...]]:
     episodes = [one for one in method.evidence.episodes if one.stage == method.evidence.final_stage and one.notes]
     originals: Mapping[_Start, EpisodeRecord] = {_start(one): one for one in episodes if one.condition == "original"}
-    for name in sorted({name for one in episodes for name in one.notes}):
+    for name in sorted({name for one in episodes for name, note in one.notes.items() if not is_route(name, note)}):
         for condition in sorted({one.condition for one in episodes} - {"original"}):
             pairs = [
                 (originals[_start(one)].notes[name], one.notes[name])

@@ -22,7 +22,7 @@ CURVES = "curves.csv"
 AUC."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Method:
     """One row of the report: all runs that share a name.
 

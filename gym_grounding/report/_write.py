@@ -21,6 +21,7 @@ from gym_grounding.report import (
     _markdown,
     _notes,
     _results,
+    _routing,
     _runs,
 )
 from gym_grounding.report._book import Book
@@ -137,7 +138,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
     collisions = [_results.collision_table(book), _results.initiation_table(book), _results.collision_end(book)]
     actions = [_results.action_table(book), _results.correlation_table(book)]
     standings = _results.standing_table(book, tiers)
-    noted = _notes.notes_table(book)
+    noted, routed = _notes.notes_table(book), _routing.routing_table(book)
     probed = any(method.evidence.probes for method in book.methods)
     variants = (_runs.variant_table(book, method, number) for number, method in enumerate(book.methods, start=1))
     return (
@@ -149,6 +150,7 @@ def _sections(book: Book) -> tuple[Section, ...]:
         *([_section("reach", "What could be reached", [standings])] if standings else []),
         _section("collisions", "Collisions", collisions if book.planned("collision") else []),
         _section("controls", "Control conditions", _controls.tables(book)),
+        *([_section("routing", "Routing", [routed])] if routed else []),
         *([_section("notes", "Notes", [noted])] if noted else []),
         _section("action", "Action-level diagnostics", actions if probed else []),
         _section("comparisons", "Differences and what the budget shows", _comparisons.tables(book)),

@@ -1,4 +1,4 @@
-"""The command line of the learners: train, pretrain, show, methods.
+"""The command line of the learners: train, pretrain, probe, show, methods, and those of studies.
 
 Exit codes as in `gym-grounding`: 2 for input errors, 130 when stopped. Heavy modules are imported by the command that
 needs them.
@@ -23,6 +23,7 @@ from gym_grounding.plan import Plan
 from gym_grounding.policy import options_of
 from gym_grounding.variants.commands import numbers
 from gym_grounding_policies import learners
+from gym_grounding_policies.study.commands import pack, study, unpack
 
 if TYPE_CHECKING:
     from gym_grounding_policies.training.kits import Kit
@@ -345,6 +346,10 @@ def _shown(field: dataclasses.Field[Any]) -> str:
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
+
+
+for command in (study, pack, unpack):
+    main.add_command(command)
 
 
 if __name__ == "__main__":

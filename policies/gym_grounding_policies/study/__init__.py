@@ -1,0 +1,1 @@
+"""Studies: several methods and seeds under one plan, from demonstrations to a report."""
