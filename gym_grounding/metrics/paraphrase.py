@@ -29,13 +29,12 @@ def final_gap(
     Task by task over the tasks of a seed that have both, every task with the same weight; a positive gap means that
     paraphrases do worse. Also given for each type of paraphrase, each time against the originals of the same tasks, and
     for every earlier stage that has both. The interval draws seeds and initial states again, the same for both sides;
-    where that gives none (a single start, or a gap that is the same in every start), it is Newcombe's of two
-    independent rates, which is wider. Source: arXiv 2610.00542 (paraphrase loss); the sign is stated here because the
-    word "gap" does not say it.
+    where that gives none (a single start, or a gap that is the same in every start), and at earlier stages, it is
+    Newcombe's of two independent rates, which is wider. Source: arXiv 2610.00542 (paraphrase loss); the sign is stated
+    here because the word "gap" does not say it.
     """
-    scored = [tuple(episode for episode in side if not unscored(episode)) for side in (originals, paraphrases)]
-    first, second = scored
-    value = paired_difference(outcomes(first, succeeded), outcomes(second, succeeded), nothing)
+    first, second = _scored(originals), _scored(paraphrases)
+    value = _difference(originals, paraphrases, nothing)
     return _drawn(value, starts(first, succeeded), starts(second, succeeded), rng)
 
 
@@ -93,9 +92,20 @@ def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measureme
         scope = Scope(condition="paraphrase", stage=stage, kind=kind)
         yield Measurement(evidence.method, "paraphrase_gap", scope, final_gap(originals, of_kind, nothing, rng))
     for earlier in sorted(set(evidence.stages_of("original")) & set(evidence.stages_of("paraphrase")) - {stage}):
-        sides = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
-        value = final_gap(*sides, nothing, rng)
+        originals, paraphrases = evidence.select("original", earlier), evidence.select("paraphrase", earlier)
+        nothing = f"no task has both originals and paraphrases at stage {earlier}"
+        value = _difference(originals, paraphrases, nothing)
         yield Measurement(evidence.method, "paraphrase_gap", replace(whole, stage=earlier), value)
+
+
+def _scored(episodes: Sequence[EpisodeRecord]) -> tuple[EpisodeRecord, ...]:
+    return tuple(episode for episode in episodes if not unscored(episode))
+
+
+def _difference(originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str) -> Value:
+    """The gap with Newcombe's interval."""
+    sides = [outcomes(_scored(side), succeeded) for side in (originals, paraphrases)]
+    return paired_difference(sides[0], sides[1], nothing)
 
 
 METRIC = Metric(
