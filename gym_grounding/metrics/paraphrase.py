@@ -93,8 +93,8 @@ def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measureme
         scope = Scope(condition="paraphrase", stage=stage, kind=kind)
         yield Measurement(evidence.method, "paraphrase_gap", scope, final_gap(originals, of_kind, nothing, rng))
     for earlier in sorted(set(evidence.stages_of("original")) & set(evidence.stages_of("paraphrase")) - {stage}):
-        sides = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
-        value = final_gap(*sides, nothing, rng)
+        before, reworded = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
+        value = final_gap(before, reworded, nothing, rng)
         yield Measurement(evidence.method, "paraphrase_gap", replace(whole, stage=earlier), value)
 
 

@@ -12,6 +12,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.plan import HORIZON
 from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SceneSettings
+from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.show import variant_id
 
 
@@ -108,8 +109,3 @@ def films_command(
         click.echo(line, err=True)
     if differing:
         raise SystemExit(1)
-
-
-def words(text: str | None) -> tuple[str, ...] | None:
-    """Words between commas; None for none."""
-    return None if text is None else tuple(word.strip() for word in text.split(",") if word.strip())
