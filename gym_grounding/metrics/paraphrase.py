@@ -92,9 +92,8 @@ def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measureme
         scope = Scope(condition="paraphrase", stage=stage, kind=kind)
         yield Measurement(evidence.method, "paraphrase_gap", scope, final_gap(originals, of_kind, nothing, rng))
     for earlier in sorted(set(evidence.stages_of("original")) & set(evidence.stages_of("paraphrase")) - {stage}):
-        originals, paraphrases = evidence.select("original", earlier), evidence.select("paraphrase", earlier)
-        nothing = f"no task has both originals and paraphrases at stage {earlier}"
-        value = _difference(originals, paraphrases, nothing)
+        before, reworded = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
+        value = _difference(before, reworded, f"no task has both originals and paraphrases at stage {earlier}")
         yield Measurement(evidence.method, "paraphrase_gap", replace(whole, stage=earlier), value)
 
 
