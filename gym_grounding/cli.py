@@ -29,8 +29,8 @@ from gym_grounding.errors import GroundingError, PolicyError, RegistryError
 from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.records import ErrorRecord
-from gym_grounding.showing.command import show_command
-from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, TIERS, SceneSettings
+from gym_grounding.showing.command import films_command, show_command
+from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, STARTS, TIERS, SceneSettings
 from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.commands import numbers
 from gym_grounding.variants.commands import variants as variant_commands
@@ -148,6 +148,13 @@ PLAN_OPTIONS = (
         show_default=True,
         help="fast: no reflections, one sample per pixel; not the benchmark's own pictures.",
     ),
+    click.option(
+        "--starts",
+        type=click.Choice(STARTS),
+        default=STARTS[0],
+        show_default=True,
+        help="displaced: movable objects stand 3 to 8 cm from where LIBERO's initial state has them.",
+    ),
     click.option("--settle-steps", type=int, help="Steps at rest before the policy's first; default: the registry's."),
     click.option("--batch", type=int, default=1, show_default=True, help="Episodes side by side in one worker."),
 )
@@ -172,6 +179,7 @@ def plan_of(observation: str | None, **given: Any) -> Plan:
         orientation=given["orientation"],
         settle_steps=manifest.settle if given["settle_steps"] is None else given["settle_steps"],
         pictures=given["pictures"],
+        starts=given["starts"],
     )
     stages = given["stages"]
     return Plan.make(
@@ -493,6 +501,7 @@ def cache_command(clear: bool) -> None:
 
 main.add_command(demo_commands)
 main.add_command(show_command)
+main.add_command(films_command)
 main.add_command(variant_commands)
 
 if __name__ == "__main__":

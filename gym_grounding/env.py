@@ -40,7 +40,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     Stored initial state number ``options["init_state"]``. Without the option it is drawn from ``np_random``, so after
     ``reset(seed=s)`` it is a function of s alone, and later resets without a seed continue that draw. The start is
     equal to the last bit for one (task, initial state, ``joints``), whatever the seed: the seed decides nothing else.
-    The scene settles for ``settle_steps`` control steps before the first observation.
+    The scene settles for ``settle_steps`` control steps before the first observation. With ``starts="displaced"`` it is
+    that initial state with its movable objects 3 to 8 cm away, still equal to the last bit each time.
 
     ## Reward
     Always 0.0; see ``GoalReport``.
@@ -55,7 +56,8 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
     ## Arguments
     - ``task``: task id.
     - ``registry``: path of the registry file; None for the shipped one.
-    - ``observation``, ``image_size``, ``orientation``, ``pictures``: see ``types.SceneSettings``.
+    - ``observation``, ``image_size``, ``orientation``, ``pictures``, ``starts``: see
+      ``types.SceneSettings``.
     - ``lazy``: pictures in observations are ``pictures.Picture``s where the adapter offers them (LIBERO's does): drawn
       when first read, of their own moment, until ``close``. They are no arrays, so the observation space does not hold
       them: for loops that do not read every picture, made with ``disable_env_checker=True``.
@@ -98,11 +100,14 @@ class SceneEnv(gymnasium.Env[dict[str, Any], NDArray[Any]]):
         joints: Mapping[str, float] | None = None,
         pictures: str = _DEFAULTS.pictures,
         lazy: bool = False,
+        starts: str = _DEFAULTS.starts,
     ) -> None:
         self.manifest = manifest.load(registry)
         self.task = self.manifest.task(task)
         settle_steps = self.manifest.settle if settle_steps is None else settle_steps
-        self.settings = checked_settings(SceneSettings(observation, image_size, orientation, settle_steps, pictures))
+        self.settings = checked_settings(
+            SceneSettings(observation, image_size, orientation, settle_steps, pictures, starts)
+        )
         if render_mode not in (None, *self.metadata["render_modes"]):
             hint = "; gymnasium.make(id, render_mode='human') opens a window" if render_mode == "human" else ""
             raise InvalidOption(f"render_mode is {render_mode!r}; choose None or 'rgb_array'{hint}")

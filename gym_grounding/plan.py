@@ -17,7 +17,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.errors import InvalidOption, UnknownName
 from gym_grounding.manifest import Manifest
 from gym_grounding.records import Cell
-from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, TIERS, SceneSettings, Variant
+from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, STARTS, TIERS, SceneSettings, Variant
 
 HORIZON = 600
 """Policy steps per episode, settling not counted; LIBERO's own budget for all its suites."""
@@ -212,7 +212,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON data: objects, lists, text, numbers."""
-        data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        data: dict[str, Any] = json.loads(json.dumps({**dataclasses.asdict(self), "settings": self.settings.to_json()}))
         return data
 
     @classmethod
@@ -240,7 +240,7 @@ class Plan:
 
     def differences(self, other: Plan) -> list[tuple[str, object, object]]:
         """Fields that differ from those of another plan: (name, mine, theirs), ``registry`` left out."""
-        mine, theirs = _flat(self.to_json()), _flat(other.to_json())
+        mine, theirs = _flat(self), _flat(other)
         return [(key, mine[key], theirs[key]) for key in mine if key != "registry" and mine[key] != theirs[key]]
 
     def _check_init_states(self, task: str, count: int) -> None:
@@ -303,7 +303,8 @@ def checked_settings(settings: SceneSettings) -> SceneSettings:
     Raises:
         InvalidOption: a field outside its domain; names it.
     """
-    for name, known in (("observation", OBSERVATIONS), ("orientation", ORIENTATIONS), ("pictures", PICTURES)):
+    choices = {"observation": OBSERVATIONS, "orientation": ORIENTATIONS, "pictures": PICTURES, "starts": STARTS}
+    for name, known in choices.items():
         value = getattr(settings, name)
         if value not in known:
             raise InvalidOption(f"{name} is {value!r}; choose one of {', '.join(known)}")
@@ -404,6 +405,6 @@ def _below(option: str, number: int, count: int, owner: str) -> None:
         raise InvalidOption(f"{option} has {number}, but {owner} has only 0 to {count - 1}")
 
 
-def _flat(data: Mapping[str, Any]) -> dict[str, object]:
-    settings = {f"settings.{key}": value for key, value in data["settings"].items()}
-    return {key: value for key, value in data.items() if key != "settings"} | settings
+def _flat(plan: Plan) -> dict[str, object]:
+    settings = {f"settings.{key}": value for key, value in dataclasses.asdict(plan.settings).items()}
+    return {key: value for key, value in plan.to_json().items() if key != "settings"} | settings

@@ -33,14 +33,15 @@ def make(
     render_mode: str | None = None,
     pictures: str = _DEFAULTS.pictures,
     lazy: bool = False,
+    starts: str = _DEFAULTS.starts,
 ) -> Instruction:
     """A variant's environment: ``Instruction(GoalReport(SceneEnv))``. The simulator starts at the first ``reset``.
 
     Args:
         variant: variant id, such as ``LiberoGoal-T8-ContrastTarget1``.
         registry: path of the registry file; None for the shipped one.
-        observation, image_size, orientation, settle_steps, pictures: see ``types.SceneSettings``; settle_steps None is
-            the registry's own number.
+        observation, image_size, orientation, settle_steps, pictures, starts: see ``types.SceneSettings``;
+            settle_steps None is the registry's own number.
         horizon: greatest number of policy steps of an episode.
         stop: when an episode ends before that; see ``wrappers.GoalReport``.
         render_mode: ``rgb_array`` or None; see ``env.SceneEnv`` for what ``gymnasium.make`` takes.
@@ -63,6 +64,7 @@ def make(
         render_mode=render_mode,
         pictures=pictures,
         lazy=lazy,
+        starts=starts,
     )
 
 

@@ -25,7 +25,7 @@ ENTRY_POINT = "gym_grounding.schedule:make_schedule"
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """What else ``ContinualSchedule`` takes: see ``plan.Plan.make``, and ``types.SceneSettings`` for the last five."""
+    """What else ``ContinualSchedule`` takes: see ``plan.Plan.make``, and ``types.SceneSettings`` for the last six."""
 
     order: int | Sequence[str | int]
     conditions: Iterable[str] | None
@@ -42,6 +42,7 @@ class ScheduleOptions(TypedDict, total=False):
     orientation: str
     settle_steps: int | None
     pictures: str
+    starts: str
 
 
 class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str, Any], NDArray[Any]]):
@@ -86,7 +87,8 @@ class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str
       ``final_conditions_every_stage``, ``horizon``, ``stop``: see ``plan.Plan.make``.
     - ``stage``: the stage to begin with.
     - ``render_mode``: ``rgb_array`` or None.
-    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``, ``pictures``: see ``types.SceneSettings``.
+    - ``observation``, ``image_size``, ``orientation``, ``settle_steps``, ``pictures``, ``starts``: see
+      ``types.SceneSettings``.
 
     ``ContinualSchedule.of(plan)`` takes a plan instead.
 
@@ -265,6 +267,7 @@ class ContinualSchedule(gymnasium.Wrapper[dict[str, Any], NDArray[Any], dict[str
             orientation=settings.orientation,
             settle_steps=settings.settle_steps,
             pictures=settings.pictures,
+            starts=settings.starts,
             render_mode=self._render_mode,
         )
 

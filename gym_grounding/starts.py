@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gym_grounding import adapters
 from gym_grounding.manifest import Manifest
-from gym_grounding.types import Goal, SceneSettings, Task, Variant
+from gym_grounding.types import STARTS, Goal, SceneSettings, Task, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,16 @@ class StartCount:
     recorded: int | None
 
 
-def count_starts(manifest: Manifest, task: Task, init_states: Sequence[int]) -> tuple[StartCount, ...]:
+def count_starts(
+    manifest: Manifest, task: Task, init_states: Sequence[int], starts: str = STARTS[0]
+) -> tuple[StartCount, ...]:
     """Open a task's scene and evaluate the goals of its original, contrasts, swaps and reverse texts in given starts.
+
+    Args:
+        manifest: the registry.
+        task: the task.
+        init_states: numbers of the starts.
+        starts: their set; see ``types.SceneSettings``.
 
     Raises:
         InvalidOption: an initial state that the task does not have.
@@ -37,14 +45,14 @@ def count_starts(manifest: Manifest, task: Task, init_states: Sequence[int]) -> 
     """
     goals = _goals(manifest, task)
     facts = manifest.scene_of(task.id)
-    settings = SceneSettings(observation="state", settle_steps=manifest.settle)
+    settings = SceneSettings(observation="state", settle_steps=manifest.settle, starts=starts)
     counts = dict.fromkeys((variant.id for variant, _ in goals), 0)
-    starts: dict[tuple[tuple[str, float], ...], list[tuple[str, Goal]]] = {}
+    by_joints: dict[tuple[tuple[str, float], ...], list[tuple[str, Goal]]] = {}
     for variant, goal in goals:
-        starts.setdefault(tuple(sorted(variant.joints.items())), []).append((variant.id, goal))
+        by_joints.setdefault(tuple(sorted(variant.joints.items())), []).append((variant.id, goal))
     scene = adapters.get(facts.adapter).open(facts, {task.id: task}, settings)
     with closing(scene):
-        for joints, watched in starts.items():
+        for joints, watched in by_joints.items():
             for init_state in init_states:
                 scene.reset(task, init_state, **({"joints": dict(joints)} if joints else {}))
                 for name, goal in watched:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 SLOTS = ("action", "object", "relation", "target", "attribute")
 TIERS = ("strict", "permissive")
@@ -12,6 +14,7 @@ JUDGED = ("ever", "end")
 OBSERVATIONS = ("pixels", "state", "both")
 ORIENTATIONS = ("raw", "upright", "rotated")
 PICTURES = ("exact", "fast")
+STARTS = ("libero", "displaced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,8 @@ class SceneSettings:
             observation.
         pictures: ``exact`` (the simulator's own, to the last bit) or ``fast`` (LIBERO: no reflections, one sample per
             pixel; ``benchmarks/fast_pictures.py`` shows the difference). Other adapters have one kind.
+        starts: ``libero`` (the stored initial states) or ``displaced`` (each of them with its movable objects 3 to 8 cm
+            away; ``docs/starts.md`` has the rules).
     """
 
     observation: str = "pixels"
@@ -246,3 +251,14 @@ class SceneSettings:
     orientation: str = "raw"
     settle_steps: int = 10
     pictures: str = PICTURES[0]
+    starts: str = STARTS[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as plain data; ``starts`` only where it is not the default.
+
+        So what was written before there were other starts stays equal to what is written now.
+        """
+        data = dataclasses.asdict(self)
+        if self.starts == STARTS[0]:
+            del data["starts"]
+        return data

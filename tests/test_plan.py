@@ -175,6 +175,7 @@ CHANGES = {
     "settings.orientation": {"settings": SceneSettings(orientation="upright", settle_steps=2)},
     "settings.settle_steps": {"settings": SceneSettings(settle_steps=3)},
     "settings.pictures": {"settings": SceneSettings(pictures="fast", settle_steps=2)},
+    "settings.starts": {"settings": SceneSettings(starts="displaced", settle_steps=2)},
 }
 
 

@@ -96,6 +96,7 @@ def test_registered_spec_holds_only_text(toy_registry):
 def test_every_argument_is_accepted():
     values = {"observation": "both", "image_size": 16, "orientation": "upright", "settle_steps": 1}
     values |= {"horizon": 3, "stop": "horizon", "render_mode": "rgb_array", "pictures": "fast", "lazy": True}
+    values["starts"] = "displaced"
     assert values.keys() == set(inspect.signature(make).parameters) - {"variant", "registry"}
     env = gymnasium.make(ORIGINAL, **values)
     observation, _ = env.reset(seed=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import importlib.metadata
@@ -57,7 +56,7 @@ def make_header(
         versions={**_versions({manifest.adapter_name(task) for task in tasks}), **facts.versions},
         source_revision=source_revision(),
         task_identity=facts.task_identity,
-        settings={**dataclasses.asdict(plan.settings), "horizon": plan.horizon, "stop": plan.stop},
+        settings={**plan.settings.to_json(), "horizon": plan.horizon, "stop": plan.stop},
         form=form,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import zipfile
@@ -81,7 +80,7 @@ def save_observations(path: str | Path, tasks: Mapping[str, StoredObservations])
         if stored.expert_actions is not None:
             entries[f"{task}/{_ACTIONS}"] = stored.expert_actions
         if stored.settings is not None:
-            entries[f"{task}/{_SETTINGS}"] = np.array(json.dumps(dataclasses.asdict(stored.settings)))
+            entries[f"{task}/{_SETTINGS}"] = np.array(json.dumps(stored.settings.to_json()))
     unfinished = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -136,7 +136,7 @@ def text_width(text: str, size: float = SIZE) -> float:
 
 def cut(text: str, width: float, size: float = SIZE) -> str:
     """A text that is shortened where it is wider than ``width`` pixels."""
-    fitting = max(2, int(width / text_width("n", size)))
+    fitting = max(2, int(width / text_width("n", size) + 1e-6))
     return text if len(text) <= fitting else f"{text[: fitting - 1]}…"
 
 

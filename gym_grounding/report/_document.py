@@ -120,9 +120,9 @@ def _boxes(names: Sequence[str]) -> str:
 
 def _select(name: str, every: str, choices: Iterable[tuple[str, str]]) -> str:
     options = "".join(f'<option value="{_html.text(value)}">{_html.text(words)}</option>' for value, words in choices)
-    return (
-        f'<label>{name.capitalize()} <select name="{name}"><option value="">{every}</option>{options}</select></label>'
-    )
+    label = f'<label for="choose-{name}">{name.capitalize()}</label>'
+    choice = f'<select id="choose-{name}" name="{name}"><option value="">{every}</option>{options}</select>'
+    return f'<span class="choice">{label} {choice}</span>'
 
 
 def _task_words(book: Book, task: str) -> str:

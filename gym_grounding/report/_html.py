@@ -98,8 +98,8 @@ def table(content: Table) -> str:
         f"<tbody>\n{rows}\n</tbody>\n</table></div>{below}"
     )
     if content.folded:
-        return f'<details id="{name}"{shared}><summary>{text(content.title)}</summary>\n{inner}\n</details>'
-    return f'<section class="table" id="{name}">\n<h3>{text(content.title)}</h3>\n{inner}\n</section>'
+        return f'<details id="table-{name}"{shared}><summary>{text(content.title)}</summary>\n{inner}\n</details>'
+    return f'<section id="table-{name}">\n<h3>{text(content.title)}</h3>\n{inner}\n</section>'
 
 
 def _hidden(content: Table) -> tuple[str, list[str]]:

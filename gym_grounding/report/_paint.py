@@ -14,7 +14,7 @@ def _ramp(low: Pair, high: Pair, levels: int) -> list[Pair]:
 
 def _readable(ground: Pair) -> Pair:
     """Black or white on each of two grounds, whichever stands out more."""
-    return tuple("#101418" if _luminance(colour) > 0.18 else "#ffffff" for colour in ground)  # type: ignore[return-value] # two sides
+    return tuple("#000000" if _luminance(colour) > 0.18 else "#ffffff" for colour in ground)  # type: ignore[return-value] # two sides
 
 
 def _luminance(colour: str) -> float:

@@ -17,6 +17,7 @@ from gym_grounding.adapters._anatomy import Anatomy
 from gym_grounding.adapters._base import Observation
 from gym_grounding.adapters.libero import facts, fixtures, install, model_text, spaces
 from gym_grounding.adapters.libero.core.goals import Verdicts
+from gym_grounding.adapters.libero.displaced import displaced
 from gym_grounding.adapters.libero.outline import outline
 from gym_grounding.adapters.libero.pool import Pool
 from gym_grounding.adapters.libero.predicates import Judge
@@ -46,6 +47,7 @@ class LiberoScene:
     Episode start: LIBERO's reset seeded with the number of the initial state, gripper ramp zeroed, fixtures placed from
     the table, initial state set once, ``settings.settle_steps`` idle steps. It equals, to the last bit, what a new
     environment of LIBERO's gives after ``env.seed(k); env.reset(); env.set_init_state(states[k])`` and those steps.
+    With ``settings.starts`` = ``displaced`` the initial state is first changed as ``displaced.displaced`` says.
     Preset joints are written into the initial state, with no speed; what lies in a drawer is not moved with it.
 
     Surprises:
@@ -88,6 +90,11 @@ class LiberoScene:
     def reset(self, task: Task, init_state: int, joints: Mapping[str, float] | None = None) -> Observation:
         """See ``adapters.Scene.reset``."""
         state, poses = self.stored_start(task, init_state)
+        if self._settings.starts == "displaced":
+            self._readied(task)
+            self._raw = {}
+            with self._simulating(f"displace initial state {init_state} of {task.id}"):
+                state = displaced(self._simulator, self._scene, task, init_state, joints)
         return self._begin(f"initial state {init_state}", task, init_state, state, poses, joints=joints)
 
     def stored_start(
