@@ -257,15 +257,6 @@ def per_method(compute: Callable[[Evidence], Iterable[Measurement]]) -> Compute:
     return over_methods
 
 
-def per_method_drawn(compute: Callable[[Evidence, np.random.Generator], Iterable[Measurement]]) -> Compute:
-    """A family that looks at one method at a time and draws random numbers for its intervals."""
-
-    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
-        return tuple(measurement for evidence in methods for measurement in compute(evidence, rng))
-
-    return over_methods
-
-
 def by_slot(episodes: Sequence[EpisodeRecord]) -> Iterable[tuple[str | None, tuple[EpisodeRecord, ...]]]:
     """(None, all episodes), then each slot of the suite with its episodes, empty ones included."""
     yield None, tuple(episodes)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.metrics._balance import Interval
+from gym_grounding.metrics._base import Compute, Evidence, Measurement
 from gym_grounding.records import EpisodeRecord
 
 RESAMPLES = 1000
@@ -153,9 +154,21 @@ class Resampler:
         return self._draws[key]
 
 
-def interval(
-    sides: Sequence[Sequence[Start]], combine: Callable[..., Numbers], rng: np.random.Generator | Resampler
-) -> Interval | None:
+Source = np.random.Generator | Resampler
+"""What intervals are drawn from: draws of their own, or shared ones."""
+
+
+def per_method_drawn(compute: Callable[[Evidence, Resampler], Iterable[Measurement]]) -> Compute:
+    """A family that looks at one method at a time and draws for its intervals; all share their draws."""
+
+    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
+        draws = Resampler(rng)
+        return tuple(measurement for evidence in methods for measurement in compute(evidence, draws))
+
+    return over_methods
+
+
+def interval(sides: Sequence[Sequence[Start]], combine: Callable[..., Numbers], rng: Source) -> Interval | None:
     """95 % percentile interval of a combination of task-balanced means.
 
     Args:

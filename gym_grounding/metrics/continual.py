@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gym_grounding.metrics import _bootstrap
 from gym_grounding.metrics._balance import Sample, average, outcomes, over_seeds, rate, task_means
-from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, per_method_drawn, quantity
-from gym_grounding.metrics._bootstrap import Start
+from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, quantity
+from gym_grounding.metrics._bootstrap import Source, Start
 from gym_grounding.metrics.success import ORIGINAL_GOAL, succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
@@ -211,7 +209,7 @@ def _libero_area(evidence: Evidence, matrix: Matrix, transfer: Mapping[int, floa
     return libero_area(matrix, transfer, len(evidence.order))
 
 
-def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:
+def _compute(evidence: Evidence, rng: Source) -> Iterator[Measurement]:
     for condition in ORIGINAL_GOAL:
         final = Scope(condition=condition, stage=evidence.final_stage)
         episodes = evidence.select(condition, evidence.final_stage)
@@ -241,5 +239,5 @@ METRIC = Metric(
         quantity(forward_transfer, "forward_transfer", "FWT", "rate", "higher"),
         quantity(libero_area, "libero_auc", "AUC (LIBERO)", "rate", "higher"),
     ),
-    compute=per_method_drawn(_compute),
+    compute=_bootstrap.per_method_drawn(_compute),
 )
