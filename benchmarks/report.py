@@ -60,11 +60,12 @@ def main() -> None:
     """Write records, unless they are there, and measure their report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", help="folder of the records; made if it is not there, and kept")
+    parser.add_argument("--out", help="folder of the report; kept if given")
     given = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as place:
         runs = given.runs or str(Path(place) / "runs")
-        for target, arguments in ((invent, (runs,)), (report, (runs, str(Path(place) / "report")))):
+        for target, arguments in ((invent, (runs,)), (report, (runs, given.out or str(Path(place) / "report")))):
             if target is invent and Path(runs).exists():
                 continue
             process = spawn.Process(target=target, args=arguments)

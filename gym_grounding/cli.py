@@ -29,7 +29,7 @@ from gym_grounding.errors import GroundingError, PolicyError, RegistryError
 from gym_grounding.plan import HORIZON, LIBERO_ORDERS, STOPS, Plan, cell_id
 from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.records import ErrorRecord
-from gym_grounding.showing.command import show_command
+from gym_grounding.showing.command import films_command, show_command
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, PICTURES, SLOTS, STARTS, TIERS, SceneSettings
 from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.commands import numbers
@@ -501,6 +501,7 @@ def cache_command(clear: bool) -> None:
 
 main.add_command(demo_commands)
 main.add_command(show_command)
+main.add_command(films_command)
 main.add_command(variant_commands)
 
 if __name__ == "__main__":

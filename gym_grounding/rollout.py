@@ -299,7 +299,7 @@ class _Episode:
             env.close()
 
     def _step(self, action: NDArray[Any]) -> EpisodeRecord | None:
-        clipped = np.clip(action, self.action_space.low, self.action_space.high).astype(self.action_space.dtype)
+        clipped = executed(action, self.action_space)
         self.observation, _, terminated, truncated, info = self.env.step(clipped)
         self.steps += 1
         self._norms += float(np.linalg.norm(clipped[:MOVING_COMPONENTS]))
@@ -369,6 +369,11 @@ class _Episode:
         with contextlib.suppress(Exception):
             self.close()
         return error_record(self.cell, kind, error)
+
+
+def executed(action: NDArray[Any], space: Any) -> NDArray[Any]:
+    """What of an action is carried out: clipped to the space's bounds, in its type."""
+    return np.clip(action, space.low, space.high).astype(space.dtype)  # type: ignore[no-any-return]
 
 
 def _check_instruction(variant: Variant, info: Mapping[str, Any], observation: Mapping[str, NDArray[Any]]) -> None:

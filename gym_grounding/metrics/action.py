@@ -1,8 +1,8 @@
 """What a changed instruction does to a single action, from probes instead of rollouts.
 
 A probe is one stored observation under the task's original instruction and under a variant's. Observations are equal
-within a variant, then as everywhere: variants within a task, tasks, seeds. Only probes at the last planned stage count.
-No interval is given: these are no rates.
+within a variant, then as everywhere: variants within a task, tasks, seeds. Probes at the last planned stage count;
+those of earlier stages are given by condition and tier only. No interval is given: these are no rates.
 """
 
 from __future__ import annotations
@@ -134,10 +134,15 @@ MEASURES: dict[str, tuple[Callable[[ProbeRecord], float], Callable[[ProbeRecord]
 
 def at_final(evidence: Evidence, condition: str, tier: str | None) -> tuple[ProbeRecord, ...]:
     """Probes of one condition and tier at the last planned stage."""
+    return at_stage(evidence, evidence.final_stage, condition, tier)
+
+
+def at_stage(evidence: Evidence, stage: int, condition: str, tier: str | None) -> tuple[ProbeRecord, ...]:
+    """Probes of one condition and tier at one stage."""
     return tuple(
         probe
         for probe in evidence.probes
-        if probe.stage == evidence.final_stage and probe.condition == condition and probe.tier == tier
+        if probe.stage == stage and probe.condition == condition and probe.tier == tier
     )
 
 
@@ -163,6 +168,19 @@ def _compute(evidence: Evidence) -> Iterator[Measurement]:
                     if note and value.mean is not None and name == "action_divergence":
                         value = replace(value, note=note)
                     yield Measurement(evidence.method, name, scope, value)
+    yield from _earlier(evidence)
+
+
+def _earlier(evidence: Evidence) -> Iterator[Measurement]:
+    """What the stages before the last one have."""
+    places = sorted(
+        {(one.stage, one.condition, one.tier) for one in evidence.probes if one.stage < evidence.final_stage},
+        key=lambda place: (place[0], place[1], place[2] or ""),
+    )
+    for stage, condition, tier in places:
+        for name in MEASURES:
+            value = mean_of(at_stage(evidence, stage, condition, tier), name)
+            yield Measurement(evidence.method, name, Scope(condition=condition, tier=tier, stage=stage), value)
 
 
 METRIC = Metric(

@@ -27,10 +27,11 @@ def final_gap(
     """Paraphrase gap in final success: original minus paraphrase at the last planned stage; in [-1, 1].
 
     Task by task over the tasks of a seed that have both, every task with the same weight; a positive gap means that
-    paraphrases do worse. Also given for each type of paraphrase, each time against the originals of the same tasks. The
-    interval draws seeds and initial states again, the same for both sides; where that gives none (a single start, or a
-    gap that is the same in every start), it is Newcombe's of two independent rates, which is wider. Source: arXiv
-    2610.00542 (paraphrase loss); the sign is stated here because the word "gap" does not say it.
+    paraphrases do worse. Also given for each type of paraphrase, each time against the originals of the same tasks, and
+    for every earlier stage that has both. The interval draws seeds and initial states again, the same for both sides;
+    where that gives none (a single start, or a gap that is the same in every start), it is Newcombe's of two
+    independent rates, which is wider. Source: arXiv 2610.00542 (paraphrase loss); the sign is stated here because the
+    word "gap" does not say it.
     """
     scored = [tuple(episode for episode in side if not unscored(episode)) for side in (originals, paraphrases)]
     first, second = scored
@@ -91,6 +92,10 @@ def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measureme
         of_kind = tuple(episode for episode in paraphrases if episode.kind == kind)
         scope = Scope(condition="paraphrase", stage=stage, kind=kind)
         yield Measurement(evidence.method, "paraphrase_gap", scope, final_gap(originals, of_kind, nothing, rng))
+    for earlier in sorted(set(evidence.stages_of("original")) & set(evidence.stages_of("paraphrase")) - {stage}):
+        before, reworded = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
+        value = final_gap(before, reworded, nothing, rng)
+        yield Measurement(evidence.method, "paraphrase_gap", replace(whole, stage=earlier), value)
 
 
 METRIC = Metric(

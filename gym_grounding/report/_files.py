@@ -17,13 +17,13 @@ from typing import Any
 from gym_grounding import metrics
 from gym_grounding.errors import UnwritableOutput
 from gym_grounding.metrics import Measurement, Scope
-from gym_grounding.report import _coverage
+from gym_grounding.report import _coverage, _films
 from gym_grounding.report._book import Book, quantities
 from gym_grounding.report._study import Method
 from gym_grounding.report._table import Table, flat
 
 FORMAT = 1
-ENTRIES = frozenset({"metrics.json", "metrics.md", "report.md", "report.html", "tables", "figures"})
+ENTRIES = frozenset({"metrics.json", "metrics.md", "report.md", "report.html", "tables", "figures", _films.FOLDER})
 """Everything a report folder may hold; a folder with anything else in it is not replaced."""
 
 
@@ -66,7 +66,7 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _publish(work: Path, target: Path) -> None:
-    """Put ``work`` where ``target`` is; an old report steps aside and is deleted afterwards."""
+    """Put ``work`` where ``target`` is; an old report steps aside and is deleted afterwards, but for its films."""
     umask = os.umask(0)
     os.umask(umask)
     work.chmod(0o777 & ~umask)  # a temporary folder is private
@@ -79,6 +79,8 @@ def _publish(work: Path, target: Path) -> None:
         if old.exists():
             old.rename(target)
         raise
+    if (old / _films.FOLDER).exists():
+        (old / _films.FOLDER).rename(target / _films.FOLDER)
     shutil.rmtree(old, ignore_errors=True)
 
 

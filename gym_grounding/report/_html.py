@@ -1,103 +1,127 @@
-"""HTML: one file, no script, nothing loaded from anywhere. Everything that comes from records is escaped."""
+"""HTML of the page: one file that loads nothing. Everything that comes from records is escaped."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import re
-import struct
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
 
+from gym_grounding.report import _paint
 from gym_grounding.report._table import TEXT, Table, Written, write
-from gym_grounding.report.figures import DPI
 
-STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 "Source Serif 4", Charter, Georgia, "Times New Roman", serif; color: #1a1a1a; background: #fff;
-  max-width: 76rem; margin: 2.5rem auto; padding: 0 1.5rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
-h2 { font-size: 1.25rem; margin: 2.8rem 0 .6rem; padding-bottom: .25rem; border-bottom: 1px solid #bbb; }
-h3 { font-size: 1.02rem; margin: 1.8rem 0 .2rem; }
-p, li { max-width: 62rem; }
-nav { font-size: .92rem; margin: 1rem 0 0; }
-nav a { margin-right: 1.1rem; white-space: nowrap; }
-a { color: #1f4e79; }
-code { font: .86em ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; margin: .5rem 0 .2rem; border-top: 1.5px solid #1a1a1a;
-  border-bottom: 1.5px solid #1a1a1a; font: .84rem/1.35 "Helvetica Neue", Arial, "Liberation Sans", sans-serif;
-  font-variant-numeric: tabular-nums; }
-th { text-align: left; vertical-align: bottom; font-weight: 600; border-bottom: 1px solid #1a1a1a; }
-th, td { padding: .28rem .7rem .28rem 0; }
-td { vertical-align: top; }
-th:not(:first-child), td:not(:first-child) { padding-left: .35rem; }
-.num { text-align: right; white-space: nowrap; }
-.long { min-width: 11rem; }
-tr.group td { border-top: 1px solid #ccc; }
-td.repeat { color: #aaa; }
-.aside { display: block; color: #666; font-size: .76rem; }
-.caption, .notes, figcaption { font-size: .86rem; color: #444; max-width: 62rem; margin: .2rem 0; }
-.notes { padding: 0; list-style: none; }
-sup { line-height: 0; font-size: .7em; color: #666; }
-figure { margin: 1.2rem 0; }
-figure img { max-width: 100%; height: auto; }
-.warnings { border-left: 3px solid #b35900; background: #fff7ec; padding: .5rem 1rem; margin: 1rem 0; }
-.warnings ul, .remarks ul { margin: .3rem 0; padding-left: 1.2rem; }
-.remarks { font-size: .92rem; }
-details { margin: .8rem 0; }
-summary { cursor: pointer; font-weight: 600; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: .4rem 0; font-size: .9rem; }
-dt { color: #444; }
-dd { margin: 0; overflow-wrap: anywhere; }
-@media print { body { margin: 0; max-width: none; font-size: 10pt; } nav { display: none; } }
-"""
-
-SCREEN = 96
-"""Pixels per inch that browsers assume; figures are drawn finer and shown at their size in inches."""
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+FILTERS = ("method", "task", "condition", "slot")
+"""Columns by which rows can be chosen, by their key."""
 
 
 def text(value: object) -> str:
-    """Escaped text."""
+    """Escaped text, also for attributes in double quotes."""
     return html.escape(str(value), quote=True)
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """A whole document; its content policy forbids scripts and everything from outside."""
+def attributes(**values: object) -> str:
+    """`` name="value"`` for every value that is not None; underscores become hyphens, a trailing one is dropped."""
+    return "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{text(value)}"' for name, value in values.items() if value is not None
+    )
+
+
+def page(title: str, body: Iterable[str], films: bool = False) -> str:
+    """A whole document. Its content policy lets nothing in from outside, and runs no script but the page's own.
+
+    Args:
+        title: plain text.
+        body: pieces of HTML, each safe as it is.
+        films: whether it plays films that lie beside it.
+    """
+    style, script = f"{_colours()}{_resource('page.css')}", _resource("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+        + ("; media-src 'self'" if films else "")
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
+        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        + "\n".join(part for part in body if part)
+        + f"\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode('ascii')}'"
+
+
+@cache
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _colours() -> str:
+    """The colours of the figures as variables and classes, for light paper, dark paper and print."""
+    light, dark = (_paint.variables(side) for side in (0, 1))
+    strokes = "".join(f".s-{name}{{stroke:var(--p-{name});fill:none}}" for name in _paint.PAINTS)
+    fills = "".join(f".f-{name}{{fill:var(--p-{name})}}" for name in _paint.PAINTS)
+    return (
+        f"\n:root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"
+        f"{strokes}\n{fills}\n"
     )
 
 
 def table(content: Table) -> str:
-    """A table with its title, caption and notes; folded ones open on demand."""
+    """A table with its title, caption and notes; folded ones open on demand.
+
+    Cells of the columns ``FILTERS`` that people do not see are attributes of the rows, or of the table where all rows
+    agree, so that the page can filter by them.
+    """
+    shared, own = _hidden(content)
     content = content.visible()
     notes = content.notes()
-    head = "".join(f"<th{_class(column.unit)}>{text(column.label)}</th>" for column in content.columns)
-    rows = "\n".join(_row(content, index, notes) for index in range(len(content.rows)))
+    head = "".join(
+        f'<th scope="col"{_class(column.unit)}'
+        f"{attributes(data_key=column.key if column.key in FILTERS else None)}>{text(column.label)}</th>"
+        for column in content.columns
+    )
+    rows = "\n".join(_row(content, index, notes, own[index]) for index in range(len(content.rows)))
     listed = "".join(f"<li><sup>{letter}</sup> {text(note)}</li>" for note, letter in notes.items())
     below = f'\n<ul class="notes">{listed}</ul>' if listed else ""
+    name = text(content.name)
     inner = (
-        f'<p class="caption">{text(content.caption)}</p>\n<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f'<p class="caption" id="about-{name}">{text(content.caption)}</p>\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(content.title)}">'
+        f'<table aria-describedby="about-{name}"{shared}>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody>\n</table></div>{below}"
     )
     if content.folded:
-        return f"<details><summary>{text(content.title)}</summary>\n{inner}\n</details>"
-    return f"<h3>{text(content.title)}</h3>\n{inner}"
+        return f'<details id="table-{name}"{shared}><summary>{text(content.title)}</summary>\n{inner}\n</details>'
+    return f'<section id="table-{name}">\n<h3>{text(content.title)}</h3>\n{inner}\n</section>'
 
 
-def figure(png: bytes, caption: str) -> str:
-    """A picture inside the file."""
-    data = base64.b64encode(png).decode("ascii")
-    (pixels,) = struct.unpack(">I", png[16:20])  # a PNG's width stands in its first chunk
-    width = round(pixels * SCREEN / DPI)
+def _hidden(content: Table) -> tuple[str, list[str]]:
+    """Attributes of the table and of each row: hidden columns by which rows can be chosen."""
+    shared, own = "", [""] * len(content.rows)
+    for place, column in enumerate(content.columns):
+        if column.shown or column.key not in FILTERS or not content.rows:
+            continue
+        values = ["" if row[place] is None else str(row[place]) for row in content.rows]
+        named = [attributes(**{f"data_{column.key}": value}) for value in values]
+        if len(set(values)) == 1:
+            shared += named[0]
+        else:
+            own = [before + name for before, name in zip(own, named, strict=True)]
+    return shared, own
+
+
+def figure(svg: str, caption: str, name: str, method: str | None = None) -> str:
+    """A drawing inside the file; it scrolls within itself where it is wider than the page."""
     return (
-        f'<figure><img alt="{text(caption)}" width="{width}" src="data:image/png;base64,{data}">\n'
+        f'<figure id="figure-{text(name)}"{attributes(data_method=method)}>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Figure">{svg}</div>\n'
         f"<figcaption>{text(caption)}</figcaption></figure>"
     )
 
@@ -129,13 +153,13 @@ def prose(definition: str) -> str:
     return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
 
 
-def _row(content: Table, index: int, notes: dict[str, str]) -> str:
-    cells = (
-        f"<td{_class(column.unit, _repeats(content, index, place))}>"
-        f"{_cell(write(content.rows[index][place], column.unit, notes), column.unit)}</td>"
-        for place, column in enumerate(content.columns)
-    )
-    return f"<tr{_group(content, index)}>{''.join(cells)}</tr>"
+def _row(content: Table, index: int, notes: dict[str, str], hidden: str) -> str:
+    cells = []
+    for place, column in enumerate(content.columns):
+        written = _cell(write(content.rows[index][place], column.unit, notes), column.unit)
+        tag, scope = ("td", "") if place else ("th", ' scope="row"')
+        cells.append(f"<{tag}{scope}{_class(column.unit, _repeats(content, index, place))}>{written}</{tag}>")
+    return f"<tr{_group(content, index)}{hidden}>{''.join(cells)}</tr>"
 
 
 def _class(unit: str, repeats: bool = False) -> str:

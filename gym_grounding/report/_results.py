@@ -319,6 +319,8 @@ def action_table(book: Book) -> Table:
     for method in book.methods:
         for scope in book.scopes(method.name, "action_divergence"):
             values = [book.at(method.name, name, scope) for name in ACTION]
+            if scope.stage != method.evidence.final_stage:
+                continue
             if scope.slot is None or any(value.n for value in values):
                 shared = first_value(values)
                 rows.append((method.name, scope.condition, scope.tier, scope.slot or ALL, *values, counts(shared)))

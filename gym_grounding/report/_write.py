@@ -14,8 +14,9 @@ from gym_grounding.records import POLICY_FILE, POLICY_SOURCE
 from gym_grounding.report import (
     _comparisons,
     _controls,
+    _document,
     _files,
-    _html,
+    _films,
     _latex,
     _markdown,
     _notes,
@@ -25,7 +26,8 @@ from gym_grounding.report import (
 )
 from gym_grounding.report._book import Book
 from gym_grounding.report._check import differences
-from gym_grounding.report._page import metrics_html, metrics_page
+from gym_grounding.report._films import Film
+from gym_grounding.report._page import metrics_page
 from gym_grounding.report._study import Method, load
 from gym_grounding.report._table import Table
 from gym_grounding.report.figures import Picture, draw
@@ -71,7 +73,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, allow_mixed: bo
         UnwritableOutput: ``out`` cannot be written or is no report; nothing half-written is left.
     """
     with _files.folder(Path(out)) as work:
-        _compose(_book(runs, allow_mixed, seed), work)
+        _compose(_book(runs, allow_mixed, seed), _films.read(Path(out)), work)
     return Path(out)
 
 
@@ -92,7 +94,7 @@ def check_report(
         CorruptRun: a directory without a readable run, or ``out`` holds no report.
     """
     with tempfile.TemporaryDirectory(prefix="gym-grounding-check-") as name:
-        _compose(_book(runs, allow_mixed, seed), Path(name))
+        _compose(_book(runs, allow_mixed, seed), _films.read(Path(out)), Path(name))
         return differences(Path(out), Path(name))
 
 
@@ -102,7 +104,7 @@ def _book(runs: Sequence[str | Path], allow_mixed: bool, seed: int) -> Book:
     return Book.of(study, metrics.measure(evidence, np.random.default_rng(seed)))
 
 
-def _compose(book: Book, work: Path) -> None:
+def _compose(book: Book, films: Sequence[Film], work: Path) -> None:
     """All files of a report, into an existing folder."""
     sections = _sections(book)
     _save(work / "metrics.json", _files.data(book))
@@ -117,7 +119,8 @@ def _compose(book: Book, work: Path) -> None:
     for picture in pictures:
         (work / "figures" / f"{picture.name}.png").write_bytes(picture.png)
     _save(work / "report.md", _as_markdown(book, sections, pictures))
-    _save(work / "report.html", _as_html(book, sections, pictures))
+    front = _document.Front(TITLE, _subject(book.methods), _head(book), SUMMARY, _absent)
+    _save(work / "report.html", _document.as_html(book, front, sections, pictures, films))
 
 
 def _save(path: Path, text: str) -> None:
@@ -208,25 +211,6 @@ def _pairs(mapping: Mapping[str, object]) -> str:
 
 def _subject(methods: Sequence[Method]) -> str:
     return f"{', '.join(method.name for method in methods)} on {methods[0].plan.suite}"
-
-
-def _as_html(book: Book, sections: Sequence[Section], pictures: Sequence[Picture]) -> str:
-    links = " ".join(f'<a href="#{one.name}">{_html.text(one.title)}</a>' for one in sections)
-    body = [
-        f"<h1>{TITLE}</h1>\n<p>{_html.text(_subject(book.methods))}</p>",
-        f'<nav>{links} <a href="#definitions">Definitions</a></nav>',
-        _html.warnings(book.warnings),
-        _html.facts(_head(book)),
-    ]
-    for section in sections:
-        body.append(f'<h2 id="{section.name}">{_html.text(section.title)}</h2>\n<p>{_html.text(_absent(section))}</p>')
-        for table in section.tables:
-            body.append(_html.table(table))
-            body += [_html.figure(one.png, one.caption) for one in pictures if one.after == table.name]
-        if section.name == SUMMARY:
-            body.append(_html.remarks(book.remarks))
-    body.append(f'<h2 id="definitions">Definitions</h2>\n{metrics_html()}')
-    return _html.page(f"{TITLE}: {_subject(book.methods)}", body)
 
 
 def _as_markdown(book: Book, sections: Sequence[Section], pictures: Sequence[Picture]) -> str:

@@ -1,47 +1,62 @@
-"""The figures, as PNG bytes. The only module that needs matplotlib; nothing here touches a display or global state."""
+"""The figures: what is drawn of a study, and where it stands in the report."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gym_grounding.metrics import Value
-from gym_grounding.report import _captions
-from gym_grounding.report._book import Book
+from gym_grounding.metrics import Scope, Value
+from gym_grounding.metrics.collision import INITIATION
+from gym_grounding.metrics.controls import ORDER as CONTROLS
+from gym_grounding.report import _canvas, _captions, _charts
+from gym_grounding.report._book import Book, quantities
+from gym_grounding.report._canvas import Drawing
+from gym_grounding.report._charts import Column, Series
 from gym_grounding.report._results import short
 from gym_grounding.report._study import Method
 from gym_grounding.types import SLOTS
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-DPI = 150
-# Colours of Okabe and Ito (2008), told apart with every kind of colour vision
-INSTRUCTED, ORIGINAL, MIXED, NOTHING = "#009E73", "#D55E00", "#CC79A7", "#D9D9D9"
-STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-}
+INTERVALS = "Lines: 95 % intervals, as in the table; a dash: nothing to compute it from."
 BARS = {
     "contrast": (
-        ("goal_switch_accuracy", "instructed only (GSA)", INSTRUCTED),
-        ("both_goals", "both", MIXED),
-        ("original_only", "original only", ORIGINAL),
-        ("neither_goal", "neither", NOTHING),
+        ("goal_switch_accuracy", "instructed only (GSA)", "instructed"),
+        ("both_goals", "both", "mixed"),
+        ("original_only", "original only", "kept"),
+        ("neither_goal", "neither", "nothing"),
     ),
     "collision": (
-        ("outcome_original", "original", ORIGINAL),
-        ("outcome_other", "one other", MIXED),
-        ("outcome_multiple", "multiple", "#56B4E9"),
-        ("outcome_none", "none", NOTHING),
+        ("outcome_original", "original", "kept"),
+        ("outcome_other", "one other", "mixed"),
+        ("outcome_multiple", "multiple", "several"),
+        ("outcome_none", "none", "nothing"),
     ),
 }
+CONTRASTS = (
+    (("Target", "success"), "target_success"),
+    (("Goal switch", "(GSA)"), "goal_switch_accuracy"),
+    (("Original", "persistence"), "original_persistence"),
+    (("Both", "goals"), "both_goals"),
+    (("Neither", "goal"), "neither_goal"),
+)
+COLLISIONS = (
+    (("AIR", "hand moves"), "action_initiation"),
+    (("OGP", "original goal"), "original_goal_persistence"),
+    (("CGAR", "any goal"), "canonical_goal_activation"),
+    (("Outcome", "original"), "outcome_original"),
+    (("Outcome", "one other"), "outcome_other"),
+    (("Outcome", "multiple"), "outcome_multiple"),
+    (("Outcome", "none"), "outcome_none"),
+)
+CONTROL_COLUMNS = (
+    (("Swap", "its own goal"), "swap", "control_success"),
+    (("Swap", "original goal"), "swap", "control_original"),
+    (("Null", "any goal"), "null", "control_canonical"),
+    (("Null", "hand moves"), "null", "control_initiation"),
+    (("Negated", "original goal"), "negated", "control_original"),
+    (("Shuffled", "success"), "shuffled", "control_success"),
+    (("Noise", "success"), "noise", "control_success"),
+    (("Reverse", "success"), "reverse", "control_success"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,212 +65,284 @@ class Picture:
 
     Attributes:
         name: stem of its file.
-        after: name of the table that it follows.
+        section: name of the section that it belongs to.
+        after: name of the table that it follows; it ends its section where there is no such table.
         caption: what it shows.
-        png: the picture.
+        drawing: the figure itself.
+        method: whose figure it is; None for one that shows all methods.
     """
 
     name: str
+    section: str
     after: str
     caption: str
-    png: bytes
+    drawing: Drawing
+    method: str | None = None
+
+    @property
+    def png(self) -> bytes:
+        """The figure on white paper."""
+        return _canvas.png(self.drawing)
+
+    def svg(self) -> str:
+        """The figure for the page."""
+        return _canvas.svg(self.drawing, self.caption)
 
 
 def draw(book: Book) -> tuple[Picture, ...]:
     """Every figure for which there is something to draw."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a user's own style must not change a report
-        matplotlib.rcParams.update(STYLE)
-        return tuple(_all(book))
-
-
-def _all(book: Book) -> Iterator[Picture]:
-    yield from _gaps(book)
-    for number, method in enumerate(book.methods, start=1):
-        yield from _stages(book, method, number)
-    for tier in dict.fromkeys(tier for method in book.planned("contrast") for tier in method.plan.tiers):
-        yield from _bars(book, "contrast", tier)
-    yield from _bars(book, "collision", None)
-
-
-def _stages(book: Book, method: Method, number: int) -> Iterator[Picture]:
-    """Stage x task heat maps of one method, originals and paraphrases side by side."""
-    import numpy as np
-
-    tasks, stages = method.evidence.tasks, method.evidence.stages
-    grids = {}
-    for condition in ("original", "paraphrase"):
-        cells = [
-            [book.value(method.name, "success", condition=condition, stage=stage, task=task).mean for task in tasks]
-            for stage in stages
-        ]
-        grid = np.array([[np.nan if cell is None else cell for cell in row] for row in cells], dtype=float)
-        if not np.isnan(grid).all():
-            grids[condition] = grid
-    if not grids:
-        return
-    width, height = 1.1 + 0.42 * len(tasks), 0.9 + 0.34 * len(stages)
-    figure, axes = _new(len(grids), width, max(height, 1.4))
-    for axis, (condition, grid) in zip(axes, grids.items(), strict=True):
-        _heat(axis, grid, [short(task) for task in tasks], [str(stage) for stage in stages])
-        axis.set_title(condition)
-    caption = (
-        f"{method.name}: success [percent] by stage (row: position in the training order after which the policy was "
-        "evaluated) and task (column, in training order). Hatched: not evaluated."
+    tiers = tuple(dict.fromkeys(tier for method in book.planned("contrast") for tier in method.plan.tiers))
+    return (
+        *_coverage(book),
+        *_gaps(book),
+        *_over_stages(book, tiers),
+        *(picture for number, method in enumerate(book.methods, start=1) for picture in _stages(book, method, number)),
+        *(picture for tier in tiers for picture in _contrasts(book, tier)),
+        *_collisions(book),
+        *_controls(book),
     )
-    yield Picture(f"stages_{number}", "continual", caption, _png(figure))
 
 
-def _heat(axis: Axes, grid: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
-    from matplotlib.patches import Rectangle
-
-    axis.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for row, column in ((row, column) for row in range(len(rows)) for column in range(len(columns))):
-        value = grid[row, column]
-        if value != value:
-            box = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", edgecolor="0.8", linewidth=0)
-            axis.add_patch(box)
-        else:
-            colour = "white" if value > 0.6 else "black"
-            axis.text(column, row, f"{100 * value:.0f}", ha="center", va="center", color=colour, fontsize=7)
-    axis.set_xticks(range(len(columns)), columns)
-    axis.set_yticks(range(len(rows)), rows)
-    axis.set_xlabel("task")
-    axis.set_ylabel("stage")
-    axis.tick_params(length=0)
-    for side in axis.spines.values():
-        side.set_visible(False)
-
-
-def _bars(book: Book, condition: str, tier: str | None) -> Iterator[Picture]:
-    """Stacked outcome shares by slot, one panel per method."""
-    shown = []
-    for method in book.planned(condition):
-        rows = [(slot or "all slots", _shares(book, method, condition, tier, slot)) for slot in (None, *SLOTS)]
-        rows = [(label, shares) for label, shares in rows if shares]
-        if rows:
-            shown.append((method, rows))
-    if not shown:
+def _coverage(book: Book) -> Iterator[Picture]:
+    """What the registry has for each task, and how much of it every method was asked."""
+    base = book.methods[0]
+    if base.registry is None:
         return
-    tallest = max(len(rows) for _, rows in shown)
-    figure, axes = _new(len(shown), 3.1, 0.95 + 0.28 * tallest, legend=True)
-    for axis, (method, rows) in zip(axes, shown, strict=True):
-        _stack(axis, rows, BARS[condition])
-        axis.set_title(method.name)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=7.5)
-    words = f"Minimal contrasts, {tier} tier" if tier else "Collisions"
+    rows = [one for one in base.registry.select(base.plan.suite) if one.task in base.evidence.order]
+    asked = set.intersection(*({one.variant for one in method.evidence.episodes} for method in book.methods))
+    places = {one.id: (one.condition, one.slot) for one in rows}
+    own = [(condition, slot) for condition in ("contrast", "collision") for slot in SLOTS]
+    others = [(name, None) for name in CONTROLS if book.planned(name)]
+    columns: list[tuple[str, str | None]] = [("original", None), ("paraphrase", None), *own, *others]
+    grid = []
+    for task in base.evidence.order:
+        cells = [[one.id for one in rows if one.task == task and places[one.id] == column] for column in columns]
+        grid.append([(len(asked & set(ids)) / len(ids), str(len(ids))) if ids else None for ids in cells])
+    labels = [f"{condition}\n{slot or ''}".rstrip() for condition, slot in columns]
+    names = [short(task) for task in base.evidence.order]
+    drawing = _charts.heats([("Instructions in the registry", grid)], names, labels, ("task", ""), cell=62)
     caption = (
-        f"{words}: share of episodes [percent] by the goals that were reached, at the last stage, task-balanced. "
-        + (_captions.TIERS.get(tier, "") if tier else "Canonical goals of the scene's tasks, at some step.")
+        "Instructions of the registry by task (row, in training order) and condition (column), as numbers. The deeper "
+        "the shade, the larger the share of them that every method has an episode of. A dash: the registry has none."
     )
-    name = f"{condition}s_{tier}" if tier else f"{condition}s"
-    yield Picture(name, f"table_2_{name}" if tier else f"table_{name}", caption, _png(figure))
-
-
-def _shares(book: Book, method: Method, condition: str, tier: str | None, slot: str | None) -> dict[str, float]:
-    judged = "own" if condition == "contrast" else "ever"
-    scope = {"condition": condition, "tier": tier, "slot": slot, "stage": method.evidence.final_stage, "judged": judged}
-    means = {
-        name: book.value(method.name, name, **scope).mean for name, _, _ in BARS[condition] if name != "original_only"
-    }
-    found = {name: mean for name, mean in means.items() if mean is not None}
-    if found and condition == "contrast":
-        found["original_only"] = max(0.0, 1 - sum(found.values()))
-    return found
-
-
-def _stack(axis: Axes, rows: Sequence[tuple[str, dict[str, float]]], parts: Sequence[tuple[str, str, str]]) -> None:
-    positions = range(len(rows))
-    left = [0.0] * len(rows)
-    for name, label, colour in parts:
-        widths = [100 * shares[name] for _, shares in rows]
-        axis.barh(
-            positions, widths, left=left, color=colour, label=label, height=0.72, edgecolor="white", linewidth=0.5
-        )
-        for position, (start, width) in enumerate(zip(left, widths, strict=True)):
-            if width >= 9:
-                axis.text(start + width / 2, position, f"{width:.0f}", ha="center", va="center", fontsize=6.5)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
-    axis.set_yticks(positions, [label for label, _ in rows])
-    axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.set_xlim(0, 100)
-    axis.set_xlabel("episodes [percent]")
+    yield Picture("manifest_coverage", "runs", "coverage", caption, drawing)
 
 
 def _gaps(book: Book) -> Iterator[Picture]:
-    """Original and paraphrase success joined by a line, and the gap with its interval."""
-    rows = []
+    """Original and paraphrase success below each other, and the signed gap."""
+    names, sides, gaps = [], [], []
     for method in book.methods:
         stage = method.evidence.final_stage
-        sides = [
-            book.value(method.name, "final_success", condition=one, stage=stage) for one in ("original", "paraphrase")
-        ]
         gap = book.value(method.name, "paraphrase_gap", condition="paraphrase", stage=stage)
         if gap.mean is not None:
-            rows.append((method.name, sides, gap))
+            names.append(method.name)
+            gaps.append((gap,))
+            sides.append(
+                tuple(
+                    book.value(method.name, "final_success", condition=one, stage=stage)
+                    for one in ("original", "paraphrase")
+                )
+            )
+    if not names:
+        return
+    columns = (
+        Column(("Final success", "● original ○ paraphrase"), "rate", tuple(sides), width=170),
+        Column(("Gap [points]", "original − paraphrase"), "difference", tuple(gaps), width=170),  # noqa: RUF001
+    )
+    caption = (
+        "Final success with original and with paraphrased instructions and the signed gap, at the last stage, "
+        f"task-balanced. Right of zero: paraphrases do worse. {INTERVALS}"
+    )
+    drawing = _charts.dots(names, columns)
+    yield Picture("paraphrase_gap", "paraphrase", "table_1_paraphrase", caption, drawing)
+
+
+Wanted = tuple[str, str, Scope]
+"""Title of a panel, quantity, scope without its stage."""
+
+
+def _over_stages(book: Book, tiers: Sequence[str]) -> Iterator[Picture]:
+    """Every metric over stages, one figure per condition."""
+    labels = {name: one.label for name, one in quantities().items()}
+    originals = [
+        ("Original: success", "success", Scope(condition="original")),
+        ("Paraphrase: success", "success", Scope(condition="paraphrase")),
+        ("Gap: original - paraphrase", "paraphrase_gap", Scope(condition="paraphrase")),
+    ]
+    yield from _lines(book, "paraphrase", "stages", "continual", "Original and paraphrased instructions", originals)
+    for tier in tiers:
+        whole = Scope(condition="contrast", tier=tier, judged="own")
+        wanted = [(labels[name], name, whole) for _, name in CONTRASTS[:3]]
+        words = f"Minimal contrasts, {tier} tier"
+        yield from _lines(book, f"contrasts_{tier}", "contrasts", f"table_2_contrasts_{tier}", words, wanted)
+    wanted = [(" ".join(head), name, _collision_scope(name)) for head, name in (*COLLISIONS[:3], COLLISIONS[6])]
+    yield from _lines(book, "collisions", "collisions", "table_collisions", "Collisions", wanted)
+    wanted = [
+        (f"{head[0]}: {head[1]}", name, Scope(condition=condition, threshold=_threshold(name)))
+        for head, condition, name in CONTROL_COLUMNS
+    ]
+    yield from _lines(book, "controls", "controls", "table_controls", "Control conditions", wanted)
+    probed = dict.fromkeys(
+        replace(scope, stage=None)
+        for method in book.methods
+        for scope in book.scopes(method.name, "action_divergence")
+        if scope.slot is None
+    )
+    wanted = [
+        (f"{labels[name]}: {_words(scope)}", name, scope)
+        for scope in probed
+        for name in ("action_divergence", "language_margin")
+    ]
+    yield from _lines(book, "actions", "action", "action_level", "Action-level diagnostics", wanted)
+
+
+def _collision_scope(name: str) -> Scope:
+    threshold = _threshold(name)
+    return Scope(condition="collision", threshold=threshold, judged=None if threshold else "ever")
+
+
+def _threshold(name: str) -> float | None:
+    return INITIATION if name.endswith("initiation") else None
+
+
+def _words(scope: Scope) -> str:
+    return ", ".join(part for part in (scope.condition, scope.tier) if part)
+
+
+def _lines(book: Book, name: str, section: str, after: str, words: str, wanted: Sequence[Wanted]) -> Iterator[Picture]:
+    """A panel for each wanted number that some method has at two stages or more."""
+    units = {name: one.unit for name, one in quantities().items()}
+    panels, stages = [], set()
+    for title, quantity, scope in wanted:
+        series = []
+        for number, method in enumerate(book.methods):
+            values = {
+                stage: book.at(method.name, quantity, replace(scope, stage=stage)) for stage in method.evidence.stages
+            }
+            found = {stage: value for stage, value in values.items() if value.mean is not None}
+            if len(found) > 1:
+                series.append(Series(method.name, number, found))
+                stages |= set(found)
+        if series:
+            panels.append((title, units[quantity], series))
+    if panels:
+        caption = (
+            f"{words} over stages: the stage is the position in the training order after which the policy was "
+            "evaluated; over the tasks seen until then. Rates and gaps in percent and points, task-balanced."
+        )
+        drawing = _charts.over_stages(panels, sorted(stages))
+        yield Picture(f"over_stages_{name}", section, after, caption, drawing)
+
+
+def _stages(book: Book, method: Method, number: int) -> Iterator[Picture]:
+    """Stage x task heat maps of one method, conditions side by side."""
+    tasks, stages = method.evidence.tasks, method.evidence.stages
+    places = dict.fromkeys(
+        (scope.condition, scope.tier)
+        for scope in book.scopes(method.name, "success")
+        if scope.task is not None and scope.variant is None
+    )
+    panels = []
+    for condition, tier in places:
+        scope = Scope(condition=condition, tier=tier)
+        grid = [[_shade(book, method, replace(scope, stage=stage, task=task)) for task in tasks] for stage in stages]
+        evaluated = sum(any(cell is not None for cell in row) for row in grid)
+        if evaluated > 1 or (evaluated and condition in ("original", "paraphrase")):
+            panels.append((_words(scope), grid))
+    if not panels:
+        return
+    caption = (
+        f"{method.name}: success [percent] by stage (row: position in the training order after which the policy was "
+        "evaluated) and task (column, in training order). A dash: not evaluated."
+    )
+    rows, columns = [str(stage) for stage in stages], [short(task) for task in tasks]
+    drawing = _charts.heats(panels, rows, columns, ("stage", "task"))
+    yield Picture(f"stages_{number}", "stages", "continual", caption, drawing, method.name)
+
+
+def _shade(book: Book, method: Method, scope: Scope) -> tuple[float, str] | None:
+    mean = book.at(method.name, "success", scope).mean
+    return None if mean is None else (mean, f"{100 * mean:.0f}")
+
+
+def _contrasts(book: Book, tier: str) -> Iterator[Picture]:
+    where = f"table_2_contrasts_{tier}"
+    scope = Scope(condition="contrast", tier=tier, judged="own")
+    words = f"Minimal contrasts, {tier} tier, at the last stage, task-balanced [percent]."
+    wanted = [(head, name, scope) for head, name in CONTRASTS]
+    yield from _dots(book, f"contrasts_{tier}", "contrasts", where, f"{words} {INTERVALS}", wanted)
+    explained = f"{words} Share of episodes by the goals that were reached. {_captions.TIERS.get(tier, '')}".rstrip()
+    yield from _bars(book, f"contrasts_{tier}_by_slot", "contrasts", where, explained, scope)
+
+
+def _collisions(book: Book) -> Iterator[Picture]:
+    words = "Collisions at the last stage, task-balanced [percent]."
+    wanted = [(head, name, _collision_scope(name)) for head, name in COLLISIONS]
+    caption = (
+        f"{words} AIR: the hand moves at least {INITIATION} m; OGP and CGAR: the original and any canonical goal of "
+        f"the scene is reached at some step; the four outcomes add up to 100. {INTERVALS}"
+    )
+    yield from _dots(book, "collisions", "collisions", "table_collisions", caption, wanted)
+    explained = f"{words} Share of episodes by the canonical goals of the scene that held at some step."
+    scope = Scope(condition="collision", judged="ever")
+    yield from _bars(book, "collisions_by_slot", "collisions", "table_collisions", explained, scope)
+
+
+def _controls(book: Book) -> Iterator[Picture]:
+    shown = [column for column in CONTROL_COLUMNS if book.planned(column[1])]
+    if not shown:
+        return
+    wanted = [
+        (("Canonical", "success"), "success", Scope(condition="original")),
+        *((head, name, Scope(condition=one, threshold=_threshold(name))) for head, one, name in shown),
+    ]
+    caption = f"Control conditions beside the canonical texts, at the last stage [percent]. {INTERVALS}"
+    yield from _dots(book, "controls", "controls", "table_controls", caption, wanted)
+
+
+def _dots(
+    book: Book,
+    name: str,
+    section: str,
+    after: str,
+    caption: str,
+    wanted: Sequence[tuple[tuple[str, ...], str, Scope]],
+) -> Iterator[Picture]:
+    """A row of dots for each method that has any of the wanted numbers at its last stage."""
+    units = {key: one.unit for key, one in quantities().items()}
+    rows: dict[str, list[Value]] = {}
+    for method in book.methods:
+        stage = method.evidence.final_stage
+        values = [book.at(method.name, key, replace(scope, stage=stage)) for _, key, scope in wanted]
+        if any(value.mean is not None for value in values):
+            rows[method.name] = values
     if not rows:
         return
-    figure, (left, right) = _new(2, 3.1, 1.0 + 0.34 * len(rows), legend=True, share=True)
-    for position, (_, (original, paraphrase), gap) in enumerate(rows):
-        _dumbbell(left, position, original, paraphrase)
-        _whisker(right, position, gap)
-    left.set_yticks(range(len(rows)), [name for name, _, _ in rows])
-    left.set_ylim(len(rows) - 0.5, -0.5)
-    left.set_xlim(-3, 103)
-    left.set_xlabel("final success [percent]")
-    right.axvline(0, color="0.5", linewidth=0.8)
-    right.set_xlabel("gap: original - paraphrase [points]")
-    handles, labels = left.get_legend_handles_labels()
-    known = dict(zip(labels, handles, strict=True))
-    figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=2, frameon=False, fontsize=7.5)
-    caption = (
-        "Final success with original and with paraphrased instructions (left) and the signed gap (right), at the last "
-        "stage, task-balanced. Lines: 95 % intervals (Wilson, Newcombe). Right of zero: paraphrases do worse."
-    )
-    yield Picture("paraphrase_gap", "table_1_paraphrase", caption, _png(figure))
+    columns = [
+        Column(head, units[key], tuple((values[place],) for values in rows.values()))
+        for place, (head, key, _) in enumerate(wanted)
+    ]
+    yield Picture(name, section, after, caption, _charts.dots(tuple(rows), columns))
 
 
-def _dumbbell(axis: Axes, row: int, original: Value, paraphrase: Value) -> None:
-    for value, offset, colour, face, label in (
-        (original, -0.12, "black", "black", "original"),
-        (paraphrase, 0.12, "#0072B2", "white", "paraphrase"),
-    ):
-        assert value.mean is not None
-        if value.interval:
-            low, high = value.interval
-            axis.plot([100 * low, 100 * high], [row + offset] * 2, color=colour, linewidth=0.9)
-        axis.plot(100 * value.mean, row + offset, "o", color=colour, markerfacecolor=face, markersize=5, label=label)
+def _bars(book: Book, name: str, section: str, after: str, caption: str, scope: Scope) -> Iterator[Picture]:
+    """Stacked outcome shares by slot, one panel per method."""
+    parts = BARS[str(scope.condition)]
+    panels = []
+    for method in book.planned(str(scope.condition)):
+        whole = replace(scope, stage=method.evidence.final_stage)
+        slots = [(slot or "all slots", _shares(book, method, replace(whole, slot=slot))) for slot in (None, *SLOTS)]
+        rows = [(label, shares) for label, shares in slots if shares]
+        if rows:
+            panels.append((method.name, rows))
+    if panels:
+        yield Picture(name, section, after, caption, _charts.stacks(panels, parts))
 
 
-def _whisker(axis: Axes, row: int, gap: Value) -> None:
-    assert gap.mean is not None
-    if gap.interval:
-        axis.plot([100 * bound for bound in gap.interval], [row, row], color="black", linewidth=0.9)
-    axis.plot(100 * gap.mean, row, "D", color="black", markersize=4.5)
-
-
-def _new(
-    panels: int, width: float, height: float, legend: bool = False, share: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """A figure of equal panels, at most four in a row; sizes of a panel in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    columns = min(panels, 4)
-    rows = -(-panels // columns)
-    size = (width * columns, height * rows + (0.3 if legend else 0))
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=share).flatten()
-    for spare in grid[panels:]:
-        spare.set_axis_off()
-    return figure, list(grid[:panels])
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})  # the same bytes whatever the library's version
-    return buffer.getvalue()
+def _shares(book: Book, method: Method, scope: Scope) -> Mapping[str, float]:
+    names = [name for name, _, _ in BARS[str(scope.condition)] if name != "original_only"]
+    means = {name: book.at(method.name, name, scope).mean for name in names}
+    found = {name: mean for name, mean in means.items() if mean is not None}
+    if found and scope.condition == "contrast":
+        found["original_only"] = max(0.0, 1 - sum(found.values()))
+    return found

@@ -18,6 +18,7 @@ from gym_grounding.manifest import Manifest
 from gym_grounding.plan import HORIZON, cell_id, episode_seed
 from gym_grounding.policy import Policy, PolicySource, State, actions_of, begin, blamed, check_observation
 from gym_grounding.records import Cell
+from gym_grounding.rollout import executed
 from gym_grounding.types import SceneSettings
 
 AFTER = 20
@@ -59,6 +60,7 @@ class Episode:
         full: go on to the horizon; else until ``AFTER`` steps after the goal that is asked for was reached (where none
             is, any goal).
         settings: how the scene is opened and observed.
+        stage: of the policy; None for the suite's last.
     """
 
     variant: str
@@ -67,6 +69,7 @@ class Episode:
     horizon: int = HORIZON
     full: bool = False
     settings: SceneSettings = field(default_factory=SceneSettings)
+    stage: int | None = None
 
     def play(self, source: PolicySource, manifest: Manifest) -> Generator[Moment]:
         """Every moment, the start included.
@@ -78,7 +81,8 @@ class Episode:
             MissingSource, MissingRenderer, WrongVersion, SimulatorError: the scene cannot be opened or drawn.
         """
         row = manifest.variant(self.variant)
-        cell = Cell(len(manifest.suite_tasks(manifest.task(row.task).suite)) - 1, row.id, self.init_state, self.seed)
+        last = len(manifest.suite_tasks(manifest.task(row.task).suite)) - 1
+        cell = Cell(last if self.stage is None else self.stage, row.id, self.init_state, self.seed)
         settings = dataclasses.asdict(self.settings)
         env = registration.make(row.id, manifest.path, horizon=self.horizon, stop="horizon", **settings)
         with closing(env):
@@ -95,7 +99,7 @@ class Episode:
                     actions, state = actions_of(policy, seen, state, (1, *env.action_space.shape))  # type: ignore[misc]
                     if not np.isfinite(actions).all():
                         raise PolicyError(f"it returned {actions[0].tolist()}")
-                observation, *_ = env.step(actions[0])
+                observation, *_ = env.step(executed(actions[0], env.action_space))
                 yield _moment(env, tracker, step, _remark(policy, state))
                 if not self.full and self._seen_enough(env.get_wrapper_attr("scored_by"), tracker, step):
                     return

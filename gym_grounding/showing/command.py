@@ -1,4 +1,4 @@
-"""The command ``gym-grounding show``."""
+"""The commands ``gym-grounding show`` and ``gym-grounding films``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gym_grounding import manifest as manifests
 from gym_grounding.plan import HORIZON
 from gym_grounding.policy import PolicySource, options_of
 from gym_grounding.types import OBSERVATIONS, ORIENTATIONS, SceneSettings
+from gym_grounding.variants.commands import listed as words
 from gym_grounding.variants.show import variant_id
 
 
@@ -68,3 +69,43 @@ def _shown(moments: Iterable[Any], total: int) -> Iterable[Any]:
     from tqdm import tqdm
 
     return tqdm(moments, total=total, unit="step", disable=None)
+
+
+@click.command("films")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder, such as `films` in a report's folder."
+)
+@click.option("--per", type=click.IntRange(1), default=1, show_default=True, help="Films of each outcome.")
+@click.option("--outcomes", help="Such as success,persistence,switch,none; default: all.")
+@click.option("--conditions", help="Such as contrast,collision; default: all that the runs have.")
+@click.option("--variants", help="Ids of variants, each a group of its own; default: grouped by condition.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the choice.")
+@click.option("--size", type=click.IntRange(64, 1024), default=256, show_default=True, help="Of the picture [pixels].")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def films_command(
+    runs: tuple[Path, ...],
+    out: Path,
+    per: int,
+    outcomes: str | None,
+    conditions: str | None,
+    variants: str | None,
+    seed: int,
+    size: int,
+    quiet: bool,
+) -> None:
+    """Film chosen episodes of RUNS, simulated again from their records; a report beside them shows them.
+
+    The exit code is 1 where something else happened than was recorded.
+    """
+    from tqdm import tqdm
+
+    from gym_grounding.showing import OUTCOMES, choose, make
+
+    chosen = choose(runs, per, words(outcomes) or OUTCOMES, words(conditions), words(variants), seed)
+    differing = make(chosen, out, size, lambda films, total: tqdm(films, total=total, unit="film", disable=quiet))
+    click.echo(f"{out}: {len(chosen)} films of {len(runs)} runs")
+    for line in differing:
+        click.echo(line, err=True)
+    if differing:
+        raise SystemExit(1)

@@ -5,22 +5,29 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gym_grounding.manifest import NOT_SHOWN, standing
-from gym_grounding.report.figures import DPI, INSTRUCTED, MIXED, ORIGINAL, STYLE
 from gym_grounding.variants.coverage import CONDITIONS, Cell
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+DPI = 150
+STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+}
 KINDS = (
     ("original", "original", "#444444"),
     ("paraphrase", "paraphrase", "#56B4E9"),
-    ("strict", "contrast, strict", INSTRUCTED),
-    ("permissive", "contrast, permissive", MIXED),
-    ("collision", "collision", ORIGINAL),
+    ("strict", "contrast, strict", "#009E73"),
+    ("permissive", "contrast, permissive", "#CC79A7"),
+    ("collision", "collision", "#D55E00"),
     ("empty", "empty", "white"),
 )
 """(kind, label, colour) of the squares; colours of Okabe and Ito, told apart with every kind of colour vision."""

@@ -17,6 +17,7 @@ import torch
 from gym_grounding_policies.data.clip_words import ClipWords
 from gym_grounding_policies.data.language import Hashing, SentenceWords, words_of
 from gym_grounding_policies.data.minilm import MiniLM
+from gym_grounding_policies.training.senses import Muted
 from safetensors.torch import save_file
 
 from gym_grounding.errors import InvalidOption, MissingSource, UnknownName, WrongVersion
@@ -244,6 +245,17 @@ def test_clips_tokens_end_where_the_mask_ends(clip_folder):
     assert made["mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
     with pytest.warns(UserWarning, match="of 6 tokens is cut to the 5"):
         assert words(["open it the it"])["ids"].tolist() == [[4, 1, 2, 3, 5]]
+
+
+def test_the_empty_instruction_is_zeros_or_clips_first_and_last_token(clip_folder):
+    words = ClipWords(clip_folder)
+    said = words.blank(3)
+    assert said["ids"].tolist() == [[4, 5]] * 3
+    assert said["mask"].tolist() == [[1, 1]] * 3
+    assert torch.equal(words_of("hashing").blank(2)["sentence"], torch.zeros(2, 64))
+    mute = Muted(words)
+    assert mute(["open it", "the"])["ids"].tolist() == mute.blank(2)["ids"].tolist() == [[4, 5]] * 2
+    assert mute.name == words.name
 
 
 def test_a_folder_without_cliptokens_is_refused(tmp_path):

@@ -208,6 +208,25 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(world, tmp_path):
     assert (tmp_path / "study" / REPORT / "report.html").exists()
 
 
+def test_a_control_starts_from_weights_of_its_own(world, tmp_path):
+    methods = '["seqft", {method = "seqft", train = {mute = true}}]'
+    path = written(world, tmp_path / "study.toml", methods=methods)
+    start = '[pretrain]\ntasks = ["Mini:0,1"]\nregistry = "' + str(world / "registry.yaml") + '"\nepochs = 1\n'
+    path.write_text(path.read_text() + start + 'encoder = "hashing"\nnet = ["width=8", "layers=1"]\n')
+    study = tmp_path / "study"
+    process = little_arm.begin("study", "--config", path, "--out", study, "--no-estimate", "--workers", "2")
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, output + errors
+    starts = {
+        name: json.loads((study / RUNS / name / "training.json").read_text())["start"]
+        for name in ("seqft-0", "seqft-mute-0")
+    }
+    assert all(starts.values())
+    assert len(set(starts.values())) == 2
+    assert (study / "pretrained").is_dir()
+    assert (study / "pretrained-mute").is_dir()
+
+
 def test_packed_records_give_the_same_report_elsewhere(finished, tmp_path):
     study, _ = finished
     files = packing.pack(study, tmp_path / "records")

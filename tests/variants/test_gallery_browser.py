@@ -1,65 +1,27 @@
 """The gallery in a real browser: filters, deep links, keyboard, both colour schemes, and hostile texts."""
 
-import os
 import re
-import shutil
 
+import browsing
 import pytest
 from variants.pages import hostile, written
 
 from gym_grounding.variants import coverage
 from gym_grounding.variants.gallery import write_gallery
 
-NEEDED = "GYM_GROUNDING_NEED_BROWSER"
-"""With this environment variable at 1 a missing browser is a failure, not a reason to skip."""
-ARGUMENTS = (
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
-)  # fmt: skip
 IN_VIEW = """
 name => {
   const box = document.querySelector(name).getBoundingClientRect();
   return box.top >= 0 && box.bottom <= innerHeight;
 }
 """
-PATIENCE = 120_000
-"""How long a loaded machine may take for one step [ms]."""
 VISIBLE = "rows => rows.filter(row => row.checkVisibility()).map(row => row.id)"
-CONTRAST = """
-name => {
-  const part = (value) => { value /= 255; return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4; };
-  const light = (text) => {
-    const [red, green, blue] = text.match(/[\\d.]+/g).map(Number);
-    return 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
-  };
-  const element = [...document.querySelectorAll(name)].find((one) => one.checkVisibility());
-  let behind = element;
-  while (/, 0\\)$|transparent/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
-  const pair = [light(getComputedStyle(element).color), light(getComputedStyle(behind).backgroundColor)];
-  return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-}
-"""
 
 
 @pytest.fixture(scope="module")
 def browser():
-    def missing(what):
-        if os.environ.get(NEEDED) == "1":
-            pytest.fail(f"{what}, and {NEEDED}=1 asks for a browser")
-        pytest.skip(f"{what}; install it to run the gallery's browser tests")
-
-    try:
-        from playwright.sync_api import Error, sync_playwright
-    except ImportError:
-        missing("the package playwright is not installed")
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS), timeout=PATIENCE)
-        except Error as error:
-            missing(f"no Chromium can be started ({str(error).splitlines()[0]})")
+    with browsing.chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -67,22 +29,8 @@ def pages(toy, tmp_path_factory):
     return written(toy, tmp_path_factory.mktemp("gallery"))
 
 
-class Visit:
-    """One page in a window of its own; everything that it complains about or asks for is noted."""
-
-    def __init__(self, browser, path, **options):
-        self.context = browser.new_context(**options)
-        self.context.set_default_timeout(PATIENCE)
-        self.page = self.context.new_page()
-        self.noise, self.requests = [], []
-        self.page.on("console", lambda message: self.noise.append(message.text))
-        self.page.on("pageerror", lambda error: self.noise.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.noise.append(f"dialog: {dialog.message}"))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.go(path)
-
-    def go(self, address):
-        self.page.goto(f"file://{address}")
+class Visit(browsing.Visit):
+    """One page of the gallery."""
 
     def rows(self, **wanted):
         chosen = "".join(f'[data-{name}="{value}"]' for name, value in wanted.items())
@@ -93,10 +41,6 @@ class Visit:
 
     def count(self):
         return self.page.locator("output").inner_text()
-
-    @property
-    def hash(self):
-        return self.page.evaluate("location.hash")
 
 
 @pytest.fixture
@@ -299,7 +243,7 @@ def test_evidence_opens_on_demand(visit):
 )
 def test_texts_stand_out_in_both_schemes(visit, scheme, name):
     page = visit("Toy.html#Toy-T1-ContrastTarget1", color_scheme=scheme)
-    assert page.page.evaluate(CONTRAST, name) >= 4.5
+    assert page.page.evaluate(browsing.CONTRAST, name) >= 4.5
 
 
 def test_the_schemes_differ(visit):

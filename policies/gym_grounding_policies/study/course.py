@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,20 @@ from gym_grounding_policies.study.probes import ask
 from gym_grounding_policies.study.runner import Job, StudyFailed, carry_out, carry_out_pretraining, is_done
 from gym_grounding_policies.training.checkpoint import FILE as CHECKPOINT
 from gym_grounding_policies.training.stop import Stop
+
+Withheld = tuple[str, bool]
+"""What is seen of objects, as ``--objects`` calls it, empty for the profile's; and whether the sentence is blanked."""
+
+
+def withheld_from(options: Mapping[str, Any]) -> Withheld:
+    """What a run's options withhold."""
+    return str(options.get("objects") or ""), bool(options.get("mute"))
+
+
+def start_of(withheld: Withheld) -> str:
+    """Folder of the start of runs that withhold this."""
+    objects, mute = withheld
+    return "-".join([PRETRAINED, *([objects] if objects else []), *(["mute"] if mute else [])])
 
 
 class Course:
@@ -95,9 +109,10 @@ class Course:
         if records is not None:
             self._take(records)
         waiting = [run for run in self._plan.runs if not is_done(self._out, run)]
-        if waiting and self._plan.pretrain is not None and not (self._out / PRETRAINED / CHECKPOINT).exists():
-            self._say("pretraining")
-            carry_out_pretraining(self._before(), self._out, stop)
+        for withheld in self._starts(waiting):
+            if not (self._out / start_of(withheld) / CHECKPOINT).exists():
+                self._say(f"pretraining: {start_of(withheld)}")
+                carry_out_pretraining(self._before(withheld), self._out, start_of(withheld), stop)
         jobs = [
             Job(run, self._command(run), size.stages) for run, size in zip(self._plan.runs, self._sizes, strict=True)
         ]
@@ -132,14 +147,22 @@ class Course:
 
     def _trial(self, options: Mapping[str, Any]) -> list[str]:
         """Command line of `train` for options, with all folders but that of the run."""
-        start = self._out / PRETRAINED
+        start = self._out / start_of(withheld_from(options))
         given = {**options, "demos": self._config.demos}
         if self._plan.pretrain is not None and (start / CHECKPOINT).exists():
             given["init"] = str(start)
         return ["train", *arguments_of(self._train, given), "--quiet", "--tensorboard", "off"]
 
-    def _before(self) -> tuple[str, ...]:
+    def _starts(self, runs: Sequence[Run]) -> tuple[Withheld, ...]:
+        """What the runs withhold, each once: a control starts from weights that were trained without it too."""
+        if self._plan.pretrain is None:
+            return ()
+        return tuple(dict.fromkeys(withheld_from(run.options) for run in runs))
+
+    def _before(self, withheld: Withheld) -> tuple[str, ...]:
         assert self._config.pretrain is not None
-        given = {**self._config.pretrain, "demos": self._config.demos}
-        out = ("--out", str(self._out / PRETRAINED), "--quiet", "--tensorboard", "off")
+        objects, mute = withheld
+        control = {**({"objects": objects} if objects else {}), **({"mute": True} if mute else {})}
+        given = {**self._config.pretrain, **control, "demos": self._config.demos}
+        out = ("--out", str(self._out / start_of(withheld)), "--quiet", "--tensorboard", "off")
         return ("pretrain", *arguments_of(self._pretrain, given), *out)

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from gym_grounding.demos.write import write_bytes
 from gym_grounding.errors import GroundingError
 from gym_grounding.processes import THREAD_VARIABLES
-from gym_grounding_policies.study.plan import DONE, LOGS, PRETRAINED, RUNS, Run
+from gym_grounding_policies.study.plan import DONE, LOGS, RUNS, Run
 from gym_grounding_policies.training import log
 from gym_grounding_policies.training.stop import Stop
 
@@ -160,22 +160,22 @@ def carry_out(
         )
 
 
-def carry_out_pretraining(command: Sequence[str], out: Path, stop: Stop) -> None:
-    """Pretrain once.
+def carry_out_pretraining(command: Sequence[str], out: Path, name: str, stop: Stop) -> None:
+    """Pretrain once; ``name`` is that of the start and of its log.
 
     Raises:
         StudyFailed: it ended in an error.
         KeyboardInterrupt: stopped; everything is saved.
     """
     children = Children()
-    children.begin(PRETRAINED, command, _log(out, PRETRAINED))
+    children.begin(name, command, _log(out, name))
     try:
         while children.running:
             if stop.asked:
                 raise KeyboardInterrupt(_why(False, None, out))
             for _, code in children.ended():
                 if code:
-                    place = _log(out, PRETRAINED)
+                    place = _log(out, name)
                     raise StudyFailed(f"pretraining ended with code {code}: {last_line(place)} (all of it: {place})")
             time.sleep(POLL)
     except BaseException:
