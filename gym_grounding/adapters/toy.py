@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gym_grounding.adapters._base import Expert, Observation
-from gym_grounding.errors import InvalidOption, RegistryError
+from gym_grounding.errors import InvalidOption, RegistryError, SimulatorError
 from gym_grounding.types import Entity, Goal, Predicate, Region, SceneFacts, SceneSettings, Task
 
 STRIDE = 0.05
@@ -47,6 +47,7 @@ _SITE_HALF, _SITE_SPACING, _ZONE_HALF = 0.04, 0.09, 0.05
 _DRAWER_FLOOR = 0.01
 _HANG = 0.02
 _TOLERANCE = 0.005
+_SHIFTS, _DRAWS = (0.03, 0.08), 1000
 _RENDER_SIZE = 128
 _PREDICATES = ("on", "in", "open", "close", "turnon", "turnoff", "lifted")
 
@@ -143,7 +144,23 @@ class ToyScene:
         for index, entity in enumerate(self._objects):
             x, y = _ring(_INNER, 2.0 * math.pi * index / len(self._objects), 0.02 * shifts[len(self._fixed) + index])
             self._points[entity.name] = [x, y, _HANG]
+        if self._settings.starts == "displaced":
+            self._displace(task, np.random.default_rng([seed, init_state, 1]))
         self._hanging = True
+
+    def _displace(self, task: str, generator: np.random.Generator) -> None:
+        """Shift every object by 3 to 8 cm, to where it has room and nothing lies under it."""
+        for entity in self._objects:
+            point = self._points[entity.name]
+            others = [self._points[other.name] for other in self._objects if other is not entity]
+            for _ in range(_DRAWS):
+                x, y = _ring(generator.uniform(*_SHIFTS), generator.uniform(0.0, 2.0 * math.pi), point)
+                roomy = all(math.dist((x, y), other[:2]) >= 2 * _OBJECT_REACH for other in others)
+                if roomy and not any(box.covers([x, y]) for box in self._boxes.values()):
+                    self._points[entity.name] = [x, y, _HANG]
+                    break
+            else:
+                raise SimulatorError(f"{entity.name} of {task} finds no place 3 to 8 cm away; use the starts 'libero'")
 
     def _place_sites(self, fixture: Entity) -> None:
         body = self._boxes[fixture.name]
@@ -341,7 +358,7 @@ def _state_layout(scene: SceneFacts) -> tuple[tuple[str, str], ...]:
     return (*points, *boxes, *joints)
 
 
-def _ring(radius: float, angle: float, shift: NDArray[np.float64]) -> tuple[float, float]:
+def _ring(radius: float, angle: float, shift: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
     return radius * math.cos(angle) + float(shift[0]), radius * math.sin(angle) + float(shift[1])
 
 

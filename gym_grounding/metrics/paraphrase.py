@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from gym_grounding.metrics import _bootstrap
 from gym_grounding.metrics._balance import outcomes, over_seeds, paired_difference
-from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, per_method_drawn, quantity
-from gym_grounding.metrics._bootstrap import Start, starts
+from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, quantity
+from gym_grounding.metrics._bootstrap import Source, Start, starts
 from gym_grounding.metrics.continual import Incomplete, area_under_curve, areas_of, matrices
 from gym_grounding.metrics.success import succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
 
 def final_gap(
-    originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str, rng: np.random.Generator
+    originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str, rng: Source
 ) -> Value:
     """Paraphrase gap in final success: original minus paraphrase at the last planned stage; in [-1, 1].
 
@@ -38,7 +36,7 @@ def final_gap(
     return _drawn(value, starts(first, succeeded), starts(second, succeeded), rng)
 
 
-def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: Source) -> Value:
     """The value with a bootstrap interval over the tasks of a seed that have both sides, where that has a width."""
     if value.mean is None:
         return value
@@ -48,7 +46,7 @@ def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: n
     return replace(value, interval=found) if found is not None and found.low < found.high else value
 
 
-def area_gap(evidence: Evidence, rng: np.random.Generator) -> Value:
+def area_gap(evidence: Evidence, rng: Source) -> Value:
     """Paraphrase gap in AUC: matrix AUC of the originals minus that of the paraphrases; in [-1, 1].
 
     Seed by seed; a positive gap means that paraphrases do worse. None unless both matrices are complete. The interval
@@ -80,7 +78,7 @@ def area_gap(evidence: Evidence, rng: np.random.Generator) -> Value:
     return _drawn(over_seeds(per_seed, outcomes(counted, succeeded), note), sides[0], sides[1], rng)
 
 
-def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:
+def _compute(evidence: Evidence, rng: Source) -> Iterator[Measurement]:
     stage = evidence.final_stage
     originals, paraphrases = evidence.select("original", stage), evidence.select("paraphrase", stage)
     whole = Scope(condition="paraphrase", stage=stage)
@@ -115,5 +113,5 @@ METRIC = Metric(
         quantity(area_gap, "paraphrase_gap_auc", "Gap in AUC", "difference", "neither"),
         quantity(final_gap, "paraphrase_gap", "Gap in final success", "difference", "neither"),
     ),
-    compute=per_method_drawn(_compute),
+    compute=_bootstrap.per_method_drawn(_compute),
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ class _Search:
         init_state: int,
         joints: Mapping[str, float] | None,
     ) -> None:
-        self._simulator, self._task, self._number, self._joints = simulator, task, init_state, joints
+        self._simulator, self._task, self._number = simulator, task, init_state
         self._env: Any = simulator.env
         self._stored = np.array(facts.init_state(task, init_state))
         self._fixtures = fixtures.poses(task, init_state)
@@ -121,6 +121,9 @@ class _Search:
         self._addresses = {name: model.get_joint_qpos_addr(self._joint(name))[0] for name in self._objects}
         seed = int.from_bytes(hashlib.sha256(task.id.encode()).digest()[:4], "big")
         self._generator = np.random.default_rng([seed, init_state])
+        self._joints: Mapping[str, float] = {}
+        fixed = self._env.fixtures_dict.values()
+        self._fixed = [1 + model.get_joint_qpos_addr(joint) for fixture in fixed for joint in fixture.joints]
         self._before = self._settled(self._stored)
         stacks = [(name, other) for how, name, other in sorted(self._relations.holding()) if how in ("on", "in")]
         self._groups = self._grouped(self._kept(scene, stacks), stacks)
@@ -130,6 +133,15 @@ class _Search:
         self._low = np.min([box.low[:2] for box in boxes], axis=0)
         self._high = np.max([box.high[:2] for box in boxes], axis=0)
         self._rest = simulator.state()
+        if joints:
+            self._preset(joints)
+
+    def _preset(self, joints: Mapping[str, float]) -> None:
+        """Judge arrangements with joints preset, things beside LIBERO's start without: there a drawer may hit them."""
+        self._joints = joints
+        preset, before = self._settled(self._stored), self._before
+        self._before = replace(before, joints=preset.joints, verdicts=before.verdicts | preset.verdicts)
+        self._rest[self._fixed] = preset.joints
 
     def found(self) -> NDArray[np.float64]:
         """The first valid arrangement."""
@@ -183,13 +195,12 @@ class _Search:
         self._simulator.start(bddl, self._number, state, self._fixtures, drawing=False, joints=self._joints)
         for _ in range(SETTLE):
             self._simulator.step(_IDLE, drawing=False)
-        data, model = self._env.sim.data, self._env.sim.model
+        data = self._env.sim.data
         self._judge.settled()
-        fixed = [model.get_joint_qpos_addr(joint) for one in self._env.fixtures_dict.values() for joint in one.joints]
         return _Seen(
             {name: np.array(data.get_joint_qpos(self._joint(name)), np.float64) for name in self._objects},
             {name: float(np.linalg.norm(data.get_joint_qvel(self._joint(name))[:3])) for name in self._objects},
-            np.array(data.qpos[fixed], np.float64),
+            self._simulator.state()[self._fixed],
             frozenset(goal for goal in self._goals if self._judge.holds(goal)),
             self._telling() if self._twins else frozenset(),
         )
