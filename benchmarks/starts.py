@@ -5,8 +5,8 @@
 how far [cm], the greatest change of height [mm] and of orientation [degrees], the deepest overlap of a moved object
 with anything [mm], the greatest way that an object moves in 20 more idle steps [mm] beside the same in LIBERO's start,
 goals of the registry that hold though they do not in LIBERO's start, and seconds to find a start. Exit code 1 where
-something moved by another distance than 3 to 8 cm (give or take 5 mm of settling), does not rest, overlaps, or holds
-already.
+something moved by another distance than 3 to 8 cm (give or take 5 mm of settling), does not rest or overlaps, or where
+a goal holds already.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding import manifest
-from gym_grounding.adapters.libero import ADAPTER
 from gym_grounding.adapters.libero.geometry import Geometry
-from gym_grounding.adapters.libero.scene import IDLE
+from gym_grounding.adapters.libero.scene import IDLE, LiberoScene
 from gym_grounding.starts import count_starts, disagreements
 from gym_grounding.types import SceneSettings, Task
 
@@ -83,7 +82,7 @@ def measured(registry: manifest.Manifest, task: Task, starts: str, numbers: Sequ
     facts = registry.scene_of(task.id)
     names = [entity.name for entity in facts.of_kind("object")]
     found = []
-    with closing(ADAPTER.open(facts, {task.id: task}, SceneSettings("state", starts=starts))) as scene:
+    with closing(LiberoScene(facts, {task.id: task}, SceneSettings("state", starts=starts))) as scene:
         geometry = Geometry(scene._simulator.env)
         for number in numbers:
             began = time.perf_counter()
