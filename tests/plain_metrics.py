@@ -354,6 +354,9 @@ def paraphrase(me):
     originals, paraphrases = me.last("original"), me.last("paraphrase")
     place = {"condition": "paraphrase", "stage": me.final}
     yield key(me.name, "paraphrase_gap", **place), gap(originals, paraphrases)
+    for stage in set(me.stages("original")) & set(me.stages("paraphrase")) - {me.final}:
+        value = gap(me.of("original", stage), me.of("paraphrase", stage))
+        yield key(me.name, "paraphrase_gap", condition="paraphrase", stage=stage), value
     for kind in {one.kind for one in paraphrases} - {""}:
         of_kind = [one for one in paraphrases if one.kind == kind]
         yield key(me.name, "paraphrase_gap", kind=kind, **place), gap(originals, of_kind)
@@ -506,6 +509,12 @@ def action(me):
             ]
             place = {"condition": condition, "tier": tier, "slot": slot, "stage": me.final}
             yield key(me.name, name, **place), balanced(PROBED[name](found))
+    for stage, condition, tier in {(one.stage, one.condition, one.tier) for one in me.probes}:
+        if stage != me.final:
+            found = [one for one in me.probes if (one.stage, one.condition, one.tier) == (stage, condition, tier)]
+            for name in PROBED:
+                place = {"condition": condition, "tier": tier, "stage": stage}
+                yield key(me.name, name, **place), balanced(PROBED[name](found))
 
 
 def part_of(one):

@@ -85,7 +85,7 @@ def test_everything_is_there(report):
         *("stages_1.png", "stages_2.png", "paraphrase_gap.png", "collisions.png"),
         *("contrasts_strict.png", "contrasts_permissive.png", "contrasts_strict_by_slot.png"),
         *("contrasts_permissive_by_slot.png", "collisions_by_slot.png", "over_stages_paraphrase.png"),
-        "manifest_coverage.png",
+        *("manifest_coverage.png", "over_stages_actions.png"),
     }
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (report / "figures").iterdir())
 

@@ -8,10 +8,11 @@ seeds. This is the paper's aggregation (arXiv 2610.00542).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import compress
+from typing import NamedTuple, Protocol
 
 from gym_grounding.metrics._base import Value
 from gym_grounding.records import EpisodeRecord, ProbeRecord
@@ -28,6 +29,26 @@ class Sample(NamedTuple):
     value: float
 
 
+class Placed(Protocol):
+    """A value with its place, such as a ``Sample``."""
+
+    @property
+    def seed(self) -> int:
+        """Training seed."""
+
+    @property
+    def task(self) -> str:
+        """Task id."""
+
+    @property
+    def variant(self) -> str:
+        """Variant id."""
+
+    @property
+    def value(self) -> float:
+        """What was observed."""
+
+
 class Interval(NamedTuple):
     """A 95 % interval."""
 
@@ -41,7 +62,7 @@ def average(values: Iterable[float]) -> float:
     return math.fsum(listed) / len(listed)
 
 
-def task_means(samples: Iterable[Sample]) -> dict[int, dict[str, float]]:
+def task_means(samples: Iterable[Placed]) -> dict[int, dict[str, float]]:
     """seed -> task -> mean over the task's variants of the mean over each variant's samples."""
     groups: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
@@ -52,7 +73,7 @@ def task_means(samples: Iterable[Sample]) -> dict[int, dict[str, float]]:
     return dict(means)
 
 
-def seed_means(samples: Iterable[Sample]) -> dict[int, float]:
+def seed_means(samples: Iterable[Placed]) -> dict[int, float]:
     """seed -> mean over its tasks, every task with the same weight."""
     return {seed: average(tasks.values()) for seed, tasks in task_means(samples).items()}
 
@@ -97,7 +118,7 @@ def effective_number(samples: Sequence[Sample]) -> float:
     return 1 / math.fsum(squares)
 
 
-def over_seeds(per_seed: Mapping[int, float], samples: Sequence[Sample], note: str = "") -> Value:
+def over_seeds(per_seed: Mapping[int, float], samples: Sequence[Placed], note: str = "") -> Value:
     """Mean and sample standard deviation over at least one seed, with the counts of the samples behind them."""
     values = [per_seed[seed] for seed in sorted(per_seed)]
     return Value(
@@ -153,11 +174,12 @@ def rate(
 
 def _share(episodes: Sequence[EpisodeRecord], holds: Callable[[EpisodeRecord], bool]) -> Value:
     """Balanced share of at least one episode; the same as through samples, in one pass over the records."""
-    groups: dict[tuple[int, str], dict[str, list[int]]] = {}
-    for one in episodes:
-        counts = groups.setdefault((one.seed, one.task), {}).setdefault(one.variant, [0, 0])
-        counts[0] += bool(holds(one))
-        counts[1] += 1
+    keys = [(one.seed, one.task, one.variant) for one in episodes]
+    tried, hit = Counter(keys), Counter(compress(keys, map(holds, episodes)))
+    groups: dict[tuple[int, str], dict[str, tuple[int, int]]] = {}
+    for key, number in tried.items():
+        seed, task, variant = key
+        groups.setdefault((seed, task), {})[variant] = (hit[key], number)
     tasks: dict[int, list[float]] = {}
     for (seed, _), variants in sorted(groups.items()):
         tasks.setdefault(seed, []).append(average(hits / number for hits, number in variants.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ READINGS = ("own", "ever", "end")
 """How a goal counts as reached: as the variant's row says (``own``), at some step (``ever``), after the last one
 (``end``)."""
 
+T = TypeVar("T")
 APART = (NOT_SHOWN, NOT_MEASURED)
 """Goals that stand apart where a registry certifies others: from what does not reach them nothing follows."""
 
@@ -138,6 +140,7 @@ class Evidence:
     _places: dict[tuple[str, int | None, str | None], tuple[EpisodeRecord, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _kept: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def final_stage(self) -> int:
@@ -149,6 +152,13 @@ class Evidence:
         if not self._places:
             self._places.update(_places(self.episodes))
         return self._places.get((condition, stage, tier), ())
+
+    def once(self, name: str, condition: str, compute: Callable[[Evidence, str], T]) -> T:
+        """What ``compute`` makes of a condition, kept under a name, since several families ask for it."""
+        if (name, condition) not in self._kept:
+            self._kept[name, condition] = compute(self, condition)
+        found: T = self._kept[name, condition]
+        return found
 
     def counts(self, variant: str) -> bool:
         """Whether a variant counts where nothing else is said: its goal is not one that stands apart."""
@@ -243,15 +253,6 @@ def per_method(compute: Callable[[Evidence], Iterable[Measurement]]) -> Compute:
 
     def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
         return tuple(measurement for evidence in methods for measurement in compute(evidence))
-
-    return over_methods
-
-
-def per_method_drawn(compute: Callable[[Evidence, np.random.Generator], Iterable[Measurement]]) -> Compute:
-    """A family that looks at one method at a time and draws random numbers for its intervals."""
-
-    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
-        return tuple(measurement for evidence in methods for measurement in compute(evidence, rng))
 
     return over_methods
 

@@ -8,6 +8,7 @@ that what two sides share cancels. The interval is the percentile one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym_grounding.metrics._balance import Interval
+from gym_grounding.metrics._base import Compute, Evidence, Measurement
 from gym_grounding.records import EpisodeRecord
 
 RESAMPLES = 1000
@@ -110,33 +112,63 @@ class Layout:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights * np.where(known, of_seed, 0.0)).sum(axis=1) / weights.sum(axis=1))
 
-    def _arrays(self, side: Sequence[Start]) -> tuple[Numbers, Numbers]:
-        """Sums and counts of values, (seeds, variants of a task, tasks, states)."""
+    def _places(self, side: Sequence[Start]) -> NDArray[np.intp]:
+        """Where each value of a side stands, (4, values): seed, variant of the task, task, state."""
         seeds = {seed: index for index, seed in enumerate(self.seeds)}
         tasks = {task: index for index, task in enumerate(self.tasks)}
-        states = {(task, state): index for task in self.tasks for index, state in enumerate(self.states[task])}
-        variants: dict[str, dict[str, int]] = {}
-        for one in side:
-            own = variants.setdefault(one.task, {})
-            own.setdefault(one.variant, len(own))
-        most = max((len(own) for own in variants.values()), default=1)
+        states = {task: {state: index for index, state in enumerate(self.states[task])} for task in self.tasks}
+        variants: dict[str, dict[str, int]] = {task: {} for task in self.tasks}
+        found = [
+            (seeds[seed], variants[task].setdefault(variant, len(variants[task])), tasks[task], states[task][state])
+            for seed, task, variant, state, _ in side
+        ]
+        return np.array(found, dtype=np.intp).reshape(-1, 4).T
+
+    def _arrays(self, side: Sequence[Start]) -> tuple[Numbers, Numbers]:
+        """Sums and counts of values, (seeds, variants of a task, tasks, states)."""
+        places = self._places(side)
+        most = int(places[1].max()) + 1 if side else 1
         shape = (len(self.seeds), most, len(self.tasks), max(len(own) for own in self.states.values()))
-        sums, counts = np.zeros(shape), np.zeros(shape)
-        if side:
-            places = np.array(
-                [
-                    (seeds[s], variants[task][variant], tasks[task], states[task, state])
-                    for s, task, variant, state, _ in side
-                ]
-            ).T
-            np.add.at(sums, tuple(places), np.array([one.value for one in side]))
-            np.add.at(counts, tuple(places), 1.0)
-        return sums, counts
+        at, size = np.ravel_multi_index(tuple(places), shape), math.prod(shape)
+        sums, counts = np.zeros(size), np.zeros(size)
+        np.add.at(sums, at, [one.value for one in side])
+        np.add.at(counts, at, 1.0)
+        return sums.reshape(shape), counts.reshape(shape)
 
 
-def interval(
-    sides: Sequence[Sequence[Start]], combine: Callable[..., Numbers], rng: np.random.Generator
-) -> Interval | None:
+class Resampler:
+    """Draws from a generator that everything of one layout shares, so that a study draws once and not for every pair.
+
+    Intervals that share their draws are each as good as with draws of their own.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._draws: dict[tuple[object, ...], Draws] = {}
+
+    def draws(self, layout: Layout) -> Draws:
+        """The draws of a layout."""
+        key = (layout.seeds, *layout.states.items())
+        if key not in self._draws:
+            self._draws[key] = layout.draw(self._rng)
+        return self._draws[key]
+
+
+Source = np.random.Generator | Resampler
+"""What intervals are drawn from: draws of their own, or shared ones."""
+
+
+def per_method_drawn(compute: Callable[[Evidence, Resampler], Iterable[Measurement]]) -> Compute:
+    """A family that looks at one method at a time and draws for its intervals; all share their draws."""
+
+    def over_methods(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
+        draws = Resampler(rng)
+        return tuple(measurement for evidence in methods for measurement in compute(evidence, draws))
+
+    return over_methods
+
+
+def interval(sides: Sequence[Sequence[Start]], combine: Callable[..., Numbers], rng: Source) -> Interval | None:
     """95 % percentile interval of a combination of task-balanced means.
 
     Args:
@@ -153,7 +185,7 @@ def interval(
     layout = Layout.of(*sides)
     if not layout.can_vary:
         return None
-    draws = layout.draw(rng)
+    draws = rng.draws(layout) if isinstance(rng, Resampler) else layout.draw(rng)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = combine(*(layout.means(side, draws) for side in sides))
     values = values[np.isfinite(values)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from gym_grounding.metrics._balance import rate, reading
 from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, by_slot, by_variant, per_method, quantity
@@ -53,7 +53,12 @@ def initiated(episode: EpisodeRecord, threshold: float = INITIATION) -> bool:
     as the reference: the same policy when it is asked for something it can do. Source: arXiv 2610.00542; no threshold
     is known from it, so every recorded one (``records.MOTION_THRESHOLDS``) is reported.
     """
-    return any(float(crossed) >= threshold - 1e-9 for crossed in episode.motion_steps)
+    return any(_metres(crossed) >= threshold - 1e-9 for crossed in episode.motion_steps)
+
+
+@cache
+def _metres(text: str) -> float:
+    return float(text)
 
 
 def only_original(episode: EpisodeRecord, judged: str = "ever") -> bool:

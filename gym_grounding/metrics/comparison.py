@@ -12,16 +12,16 @@ one side lacks, and they are counted.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from gym_grounding.metrics import _bootstrap, _inference, collision
-from gym_grounding.metrics._balance import Sample, average, over_seeds, seed_means
+from gym_grounding.metrics._balance import average, over_seeds, seed_means
 from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, quantity
-from gym_grounding.metrics._bootstrap import Start, starts
+from gym_grounding.metrics._bootstrap import Resampler, Start, starts
 from gym_grounding.metrics.continual import areas_of
 from gym_grounding.metrics.goal_switch import either_void, reached_original, switched
 from gym_grounding.metrics.success import ORIGINAL_GOAL, succeeded, unscored
@@ -29,6 +29,8 @@ from gym_grounding.records import EpisodeRecord
 
 Key = tuple[int, str, str, int]
 """Seed, task, variant, initial state."""
+Outcomes = Mapping[Key, float]
+"""What happened in each cell of a method, in the order of the cells."""
 
 
 class Outcome(NamedTuple):
@@ -59,51 +61,50 @@ OUTCOMES: Mapping[str, tuple[Outcome, ...]] = {
 """Condition -> what is compared under it."""
 
 
-def success_difference(first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def success_difference(first: Outcomes, second: Outcomes, draws: Resampler) -> Value:
     """Difference in final success: this method minus the other, on the cells that both have; in [-1, 1].
 
     Last planned stage, task-balanced; interval by bootstrap over seeds and initial states. Source: a choice of this
     suite.
     """
-    return paired(first, second, rng)
+    return paired(first, second, draws)
 
 
-def switch_difference(first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def switch_difference(first: Outcomes, second: Outcomes, draws: Resampler) -> Value:
     """Difference in GSA: this method minus the other, on the contrasts that both have; in [-1, 1].
 
     As ``success_difference``. Source: a choice of this suite.
     """
-    return paired(first, second, rng)
+    return paired(first, second, draws)
 
 
-def persistence_difference(first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def persistence_difference(first: Outcomes, second: Outcomes, draws: Resampler) -> Value:
     """Difference in persistence of the original goal (OGP under collisions): this method minus the other; in [-1, 1].
 
     As ``success_difference``. Source: a choice of this suite.
     """
-    return paired(first, second, rng)
+    return paired(first, second, draws)
 
 
-def auc_difference(first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def auc_difference(first: Outcomes, second: Outcomes, draws: Resampler) -> Value:
     """Difference in matrix AUC: this method minus the other; in [-1, 1].
 
     A start's value is the mean of its outcomes from the stage that trained its task to the last. Only starts count that
     were evaluated after each of these stages. Source: a choice of this suite.
     """
-    return paired(first, second, rng)
+    return paired(first, second, draws)
 
 
-def mcnemar_p(first: Sequence[Start], second: Sequence[Start]) -> Value:
+def mcnemar_p(first: Outcomes, second: Outcomes) -> Value:
     """Exact two-sided p of McNemar's test that neither of two methods does better; in (0, 1].
 
     Of success under originals, paraphrases and swaps, of GSA under contrasts, of original persistence under collisions.
     n counts pairs, the note the discordant ones. Source: McNemar (1947).
     """
-    one, two = _by_key(first), _by_key(second)
-    keys = sorted(set(one) & set(two))
+    keys = [key for key in first if key in second]
     if not keys:
         return Value(None, reason=NONE_SHARED)
-    wins = [sum(a[key] > b[key] for key in keys) for a, b in ((one, two), (two, one))]
+    wins = [sum(a[key] > b[key] for key in keys) for a, b in ((first, second), (second, first))]
     note = f"{wins[0]} pairs only this method, {wins[1]} only the other"
     return replace(_counted(keys), mean=_inference.mcnemar(*wins), note=note)
 
@@ -155,18 +156,16 @@ DIFFERENCES: Mapping[str, Callable[..., Value]] = {
 }
 
 
-def paired(first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def paired(first: Outcomes, second: Outcomes, draws: Resampler) -> Value:
     """Task-balanced mean of first minus second over the cells that both have, with its bootstrap interval."""
-    one, two = _by_key(first), _by_key(second)
-    keys = sorted(set(one) & set(two))
+    keys = [key for key in first if key in second]
     if not keys:
         return Value(None, reason=NONE_SHARED)
-    apart = [Start(*key, one[key] - two[key]) for key in keys]
-    samples = [Sample(s.seed, s.task, s.variant, s.value) for s in apart]
-    left_out = len(set(one) | set(two)) - len(keys)
+    apart = [Start(*key, first[key] - second[key]) for key in keys]
+    left_out = len(first) + len(second) - 2 * len(keys)
     note = f"{left_out} cells that one of the two lacks are left out" if left_out else ""
     return replace(
-        over_seeds(seed_means(samples), samples, note), interval=_bootstrap.interval([apart], _bootstrap.itself, rng)
+        over_seeds(seed_means(apart), apart, note), interval=_bootstrap.interval([apart], _bootstrap.itself, draws)
     )
 
 
@@ -176,8 +175,8 @@ def starts_of(evidence: Evidence, condition: str, tier: str | None, outcome: Out
     return starts((one for one in episodes if not outcome.is_void(one)), outcome.holds)
 
 
-def _by_key(starts: Iterable[Start]) -> dict[Key, float]:
-    return {(s.seed, s.task, s.variant, s.init_state): s.value for s in starts}
+def _by_key(starts: Iterable[Start]) -> Outcomes:
+    return dict(sorted(((s.seed, s.task, s.variant, s.init_state), s.value) for s in starts))
 
 
 def _pairs(originals: Sequence[Start], paraphrases: Sequence[Start]) -> dict[tuple[int, str, int], tuple[float, float]]:
@@ -190,7 +189,7 @@ def _pairs(originals: Sequence[Start], paraphrases: Sequence[Start]) -> dict[tup
     return {key: (own[key] * (1 - mean), (1 - own[key]) * mean) for key, mean in sorted(means.items())}
 
 
-def _counted(keys: Sequence[Key]) -> Value:
+def _counted(keys: Collection[Key]) -> Value:
     """A value without a number that has the counts of its cells."""
     return Value(
         None,
@@ -210,26 +209,24 @@ def _conditions(methods: Sequence[Evidence]) -> Iterator[tuple[str, str | None]]
             yield condition, None
 
 
-def _between(
-    methods: Sequence[Evidence], condition: str, tier: str | None, rng: np.random.Generator
-) -> Iterator[Measurement]:
+def _between(methods: Sequence[Evidence], condition: str, tier: str | None, draws: Resampler) -> Iterator[Measurement]:
     """Every pair of methods under one condition."""
     pairs = tuple(itertools.combinations(methods, 2))
     for outcome in OUTCOMES[condition]:
-        found = {one.method: starts_of(one, condition, tier, outcome) for one in methods}
+        found = {one.method: _by_key(starts_of(one, condition, tier, outcome)) for one in methods}
         ps = [mcnemar_p(found[one.method], found[two.method]) for one, two in pairs] if outcome.tested else []
         for one, two in pairs:
             scope = Scope(condition, tier, stage=one.final_stage, against=two.method)
-            value = DIFFERENCES[outcome.name](found[one.method], found[two.method], rng)
+            value = DIFFERENCES[outcome.name](found[one.method], found[two.method], draws)
             yield Measurement(one.method, outcome.name, scope, value)
         for (one, two), p, adjusted in zip(pairs, ps, adjusted_p(ps), strict=False):
             scope = Scope(condition, tier, stage=one.final_stage, against=two.method)
             yield Measurement(one.method, "mcnemar_p", scope, p)
             yield Measurement(one.method, "adjusted_p", scope, adjusted)
     if condition in ORIGINAL_GOAL:
-        areas = {one.method: areas_of(one, condition) for one in methods}
+        areas = {one.method: _by_key(areas_of(one, condition)) for one in methods}
         for one, two in pairs:
-            value = auc_difference(areas[one.method], areas[two.method], rng)
+            value = auc_difference(areas[one.method], areas[two.method], draws)
             yield Measurement(one.method, "auc_difference", Scope(condition, against=two.method), value)
 
 
@@ -246,7 +243,8 @@ def _within(evidence: Evidence, conditions: Sequence[tuple[str, str | None]]) ->
 def compute(methods: Sequence[Evidence], rng: np.random.Generator) -> tuple[Measurement, ...]:
     """All pairs of methods under each condition, then each method alone."""
     conditions = tuple(_conditions(methods))
-    between = [one for condition, tier in conditions for one in _between(methods, condition, tier, rng)]
+    draws = Resampler(rng)
+    between = [one for condition, tier in conditions for one in _between(methods, condition, tier, draws)]
     return (*between, *(one for evidence in methods for one in _within(evidence, conditions)))
 
 

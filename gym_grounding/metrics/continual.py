@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gym_grounding.metrics import _bootstrap
 from gym_grounding.metrics._balance import Sample, average, outcomes, over_seeds, rate, task_means
-from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, per_method_drawn, quantity
-from gym_grounding.metrics._bootstrap import Start
+from gym_grounding.metrics._base import Curve, Evidence, Measurement, Metric, Scope, Value, quantity
+from gym_grounding.metrics._bootstrap import Source, Start
 from gym_grounding.metrics.success import ORIGINAL_GOAL, succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
@@ -108,9 +106,13 @@ def _columns(matrix: Matrix, positions: Sequence[int], length: int) -> dict[int,
 
 def matrices(evidence: Evidence, condition: str) -> dict[int, Matrix]:
     """seed -> c[t, k] of a condition that the original goal scores; void episodes are left out."""
+    return evidence.once("matrices", condition, _matrices)
+
+
+def _matrices(evidence: Evidence, condition: str) -> dict[int, Matrix]:
     position = {task: index for index, task in enumerate(evidence.order)}
     found: dict[int, dict[tuple[int, int], float]] = {}
-    for stage in sorted({episode.stage for episode in evidence.episodes}):
+    for stage in sorted({episode.stage for episode in evidence.select(condition)}):
         for seed, tasks in task_means(_samples(evidence, condition, stage)).items():
             entries = {(stage, position[task]): mean for task, mean in tasks.items() if task in position}
             found.setdefault(seed, {}).update(entries)
@@ -142,28 +144,28 @@ def areas_of(evidence: Evidence, condition: str) -> tuple[Start, ...]:
 
     Their task-balanced mean is the matrix AUC where every start has all its stages.
     """
-    return tuple(
-        Start(*key, average(stages[at] for at in sorted(stages))) for key, stages in _courses(evidence, condition)
-    )
+    return tuple(Start(*key, average(course)) for key, course in evidence.once("courses", condition, _courses))
 
 
 def falls_of(evidence: Evidence, condition: str) -> tuple[Start, ...]:
     """Outcome of each start when its task was learned minus its mean over all later stages, as in NBT."""
-    found = ((key, [stages[at] for at in sorted(stages)]) for key, stages in _courses(evidence, condition))
+    found = evidence.once("courses", condition, _courses)
     return tuple(Start(*key, average(course[0] - later for later in course[1:])) for key, course in found if course[1:])
 
 
-def _courses(evidence: Evidence, condition: str) -> Iterator[tuple[tuple[int, str, str, int], dict[int, float]]]:
-    """(seed, task, variant, initial state) -> stage -> mean outcome; starts that have every stage from their own."""
+def _courses(evidence: Evidence, condition: str) -> tuple[tuple[tuple[int, str, str, int], tuple[float, ...]], ...]:
+    """(seed, task, variant, initial state) and the outcomes from the task's own stage to the last, where all exist."""
     position = {task: index for index, task in enumerate(evidence.order)}
-    found: dict[tuple[int, str, str, int], dict[int, list[float]]] = {}
+    found: dict[tuple[int, str, str, int], dict[int, float]] = {}
     for one in evidence.select(condition):
-        if not unscored(one) and one.task in position and one.stage >= position[one.task]:
-            course = found.setdefault((one.seed, one.task, one.variant, one.init_state), {})
-            course.setdefault(one.stage, []).append(float(succeeded(one)))
-    for key, course in sorted(found.items()):
-        if set(course) == set(range(position[key[1]], len(position))):
-            yield key, {stage: average(values) for stage, values in course.items()}
+        if not unscored(one) and one.stage >= position.get(one.task, one.stage + 1):
+            found.setdefault((one.seed, one.task, one.variant, one.init_state), {})[one.stage] = float(succeeded(one))
+    needed = {task: tuple(range(place, len(position))) for task, place in position.items()}
+    return tuple(
+        (key, tuple(course[stage] for stage in needed[key[1]]))
+        for key, course in sorted(found.items())
+        if len(course) == len(needed[key[1]])
+    )
 
 
 def _gather(evidence: Evidence, condition: str, per_seed: Mapping[int, float], refused: Mapping[int, str]) -> Value:
@@ -207,7 +209,7 @@ def _libero_area(evidence: Evidence, matrix: Matrix, transfer: Mapping[int, floa
     return libero_area(matrix, transfer, len(evidence.order))
 
 
-def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:
+def _compute(evidence: Evidence, rng: Source) -> Iterator[Measurement]:
     for condition in ORIGINAL_GOAL:
         final = Scope(condition=condition, stage=evidence.final_stage)
         episodes = evidence.select(condition, evidence.final_stage)
@@ -237,5 +239,5 @@ METRIC = Metric(
         quantity(forward_transfer, "forward_transfer", "FWT", "rate", "higher"),
         quantity(libero_area, "libero_auc", "AUC (LIBERO)", "rate", "higher"),
     ),
-    compute=per_method_drawn(_compute),
+    compute=_bootstrap.per_method_drawn(_compute),
 )

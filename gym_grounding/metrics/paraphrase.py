@@ -10,36 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from gym_grounding.metrics import _bootstrap
 from gym_grounding.metrics._balance import outcomes, over_seeds, paired_difference
-from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, per_method_drawn, quantity
-from gym_grounding.metrics._bootstrap import Start, starts
+from gym_grounding.metrics._base import Evidence, Measurement, Metric, Scope, Value, quantity
+from gym_grounding.metrics._bootstrap import Source, Start, starts
 from gym_grounding.metrics.continual import Incomplete, area_under_curve, areas_of, matrices
 from gym_grounding.metrics.success import succeeded, unscored
 from gym_grounding.records import EpisodeRecord
 
 
 def final_gap(
-    originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str, rng: np.random.Generator
+    originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str, rng: Source
 ) -> Value:
     """Paraphrase gap in final success: original minus paraphrase at the last planned stage; in [-1, 1].
 
     Task by task over the tasks of a seed that have both, every task with the same weight; a positive gap means that
     paraphrases do worse. Also given for each type of paraphrase, each time against the originals of the same tasks, and
     for every earlier stage that has both. The interval draws seeds and initial states again, the same for both sides;
-    where that gives none (a single start, or a gap that is the same in every start), it is Newcombe's of two
-    independent rates, which is wider. Source: arXiv 2610.00542 (paraphrase loss); the sign is stated here because the
-    word "gap" does not say it.
+    where that gives none (a single start, or a gap that is the same in every start), and at earlier stages, it is
+    Newcombe's of two independent rates, which is wider. Source: arXiv 2610.00542 (paraphrase loss); the sign is stated
+    here because the word "gap" does not say it.
     """
-    scored = [tuple(episode for episode in side if not unscored(episode)) for side in (originals, paraphrases)]
-    first, second = scored
-    value = paired_difference(outcomes(first, succeeded), outcomes(second, succeeded), nothing)
+    first, second = _scored(originals), _scored(paraphrases)
+    value = _difference(originals, paraphrases, nothing)
     return _drawn(value, starts(first, succeeded), starts(second, succeeded), rng)
 
 
-def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: np.random.Generator) -> Value:
+def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: Source) -> Value:
     """The value with a bootstrap interval over the tasks of a seed that have both sides, where that has a width."""
     if value.mean is None:
         return value
@@ -49,7 +46,7 @@ def _drawn(value: Value, first: Sequence[Start], second: Sequence[Start], rng: n
     return replace(value, interval=found) if found is not None and found.low < found.high else value
 
 
-def area_gap(evidence: Evidence, rng: np.random.Generator) -> Value:
+def area_gap(evidence: Evidence, rng: Source) -> Value:
     """Paraphrase gap in AUC: matrix AUC of the originals minus that of the paraphrases; in [-1, 1].
 
     Seed by seed; a positive gap means that paraphrases do worse. None unless both matrices are complete. The interval
@@ -81,7 +78,7 @@ def area_gap(evidence: Evidence, rng: np.random.Generator) -> Value:
     return _drawn(over_seeds(per_seed, outcomes(counted, succeeded), note), sides[0], sides[1], rng)
 
 
-def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measurement]:
+def _compute(evidence: Evidence, rng: Source) -> Iterator[Measurement]:
     stage = evidence.final_stage
     originals, paraphrases = evidence.select("original", stage), evidence.select("paraphrase", stage)
     whole = Scope(condition="paraphrase", stage=stage)
@@ -94,8 +91,18 @@ def _compute(evidence: Evidence, rng: np.random.Generator) -> Iterator[Measureme
         yield Measurement(evidence.method, "paraphrase_gap", scope, final_gap(originals, of_kind, nothing, rng))
     for earlier in sorted(set(evidence.stages_of("original")) & set(evidence.stages_of("paraphrase")) - {stage}):
         before, reworded = (evidence.select(condition, earlier) for condition in ("original", "paraphrase"))
-        value = final_gap(before, reworded, nothing, rng)
+        value = _difference(before, reworded, f"no task has both originals and paraphrases at stage {earlier}")
         yield Measurement(evidence.method, "paraphrase_gap", replace(whole, stage=earlier), value)
+
+
+def _scored(episodes: Sequence[EpisodeRecord]) -> tuple[EpisodeRecord, ...]:
+    return tuple(episode for episode in episodes if not unscored(episode))
+
+
+def _difference(originals: Sequence[EpisodeRecord], paraphrases: Sequence[EpisodeRecord], nothing: str) -> Value:
+    """The gap with Newcombe's interval."""
+    sides = [outcomes(_scored(side), succeeded) for side in (originals, paraphrases)]
+    return paired_difference(sides[0], sides[1], nothing)
 
 
 METRIC = Metric(
@@ -106,5 +113,5 @@ METRIC = Metric(
         quantity(area_gap, "paraphrase_gap_auc", "Gap in AUC", "difference", "neither"),
         quantity(final_gap, "paraphrase_gap", "Gap in final success", "difference", "neither"),
     ),
-    compute=per_method_drawn(_compute),
+    compute=_bootstrap.per_method_drawn(_compute),
 )

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gym_grounding.report._paint import PAINTS
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont
 
 DPI = 200
 SCREEN = 96
 """Pixels of the page per inch."""
+FINER = 2
+"""How much finer shapes are drawn than they are stored, for smooth edges."""
 MARGIN = 6
 """Of a picture for papers, in pixels of the page."""
 SIZE = 11
 """Of a letter, in pixels."""
 SHAPES = ("o", "s", "^", "D", "v", "P")
-"""Markers, as matplotlib names them."""
+"""Markers: circle, square, triangle up, diamond, triangle down, plus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,57 +201,58 @@ def _corners(shape: str) -> tuple[tuple[float, float], ...]:
 
 
 def png(drawing: Drawing) -> bytes:
-    """The drawing on white paper, the same bytes whatever the user's own style."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """The drawing on white paper; the same bytes on every call. Texts stand above all other marks."""
+    from PIL import Image
+    from PIL.ImageDraw import Draw
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        width, height = drawing.width + 2 * MARGIN, drawing.height + 2 * MARGIN
-        figure = Figure(figsize=(width / SCREEN, height / SCREEN), dpi=DPI)
-        FigureCanvasAgg(figure)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(-MARGIN, drawing.width + MARGIN)
-        axes.set_ylim(drawing.height + MARGIN, -MARGIN)
-        axes.set_axis_off()
-        for order, artist in enumerate(artist for mark in drawing.marks for artist in _artists(mark)):
-            artist.set_zorder(order)
-            axes.add_artist(artist)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
+    scale = DPI / SCREEN
+    size = tuple(round((side + 2 * MARGIN) * scale) for side in (drawing.width, drawing.height))
+    fine = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAINTS["paper"][0])
+    pen = Draw(fine)
+    for mark in drawing.marks:
+        if not isinstance(mark, Text):
+            _mark(pen, mark, scale * FINER)
+    image = fine.reduce(FINER)
+    pen = Draw(image)
+    for mark in drawing.marks:
+        if isinstance(mark, Text):
+            _letters(pen, mark, scale)
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", dpi=(DPI, DPI))
     return buffer.getvalue()
 
 
-def _artists(mark: Mark) -> Iterator[Artist]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Circle, Polygon, Rectangle
-    from matplotlib.text import Text as Letters
+def _mark(pen: ImageDraw, mark: Box | Line | Dot, scale: float) -> None:
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (x + MARGIN) * scale, (y + MARGIN) * scale
 
-    points = 72 / SCREEN
     ink = PAINTS[mark.paint][0]
-    edge: dict[str, Any] = {"edgecolor": ink, "linewidth": 1.2 * points}
     if isinstance(mark, Box):
-        yield Rectangle((mark.x, mark.y), mark.width, mark.height, facecolor=ink, edgecolor="none")
+        (left, top), (right, bottom) = at(mark.x, mark.y), at(mark.x + mark.width, mark.y + mark.height)
+        pen.rectangle((left, top, max(left, right - 1), max(top, bottom - 1)), fill=ink)
     elif isinstance(mark, Line):
-        across, down = zip(*mark.points, strict=True)
-        yield Line2D(across, down, color=ink, linewidth=mark.width * points, solid_joinstyle="round")
-    elif isinstance(mark, Dot):
-        face = PAINTS["paper"][0] if mark.hollow else ink
-        if mark.shape == "o":
-            yield Circle((mark.x, mark.y), mark.radius, facecolor=face, **edge)
-        else:
-            corners = [(mark.x + mark.radius * x, mark.y + mark.radius * y) for x, y in _corners(mark.shape)]
-            yield Polygon(corners, facecolor=face, **edge)
+        pen.line([at(x, y) for x, y in mark.points], fill=ink, width=max(1, round(mark.width * scale)), joint="curve")
     else:
-        align: Any = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-        # The browser's sans-serif is narrower than matplotlib's own font, which is everywhere
-        yield Letters(
-            *(mark.x, mark.y, mark.text),
-            color=ink,
-            fontsize=0.9 * mark.size * points,
-            fontweight="bold" if mark.bold else "normal",
-            horizontalalignment=align,
-            verticalalignment="baseline",
-            parse_math=False,  # a dollar sign in a name is a dollar sign
-        )
+        face, edge = PAINTS["paper"][0] if mark.hollow else ink, round(1.2 * scale)
+        if mark.shape == "o":
+            middle = at(mark.x, mark.y)
+            pen.circle(middle, (mark.radius + 0.6) * scale, fill=face, outline=ink, width=edge)
+        else:
+            corners = [at(mark.x + mark.radius * x, mark.y + mark.radius * y) for x, y in _corners(mark.shape)]
+            pen.polygon(corners, fill=face, outline=ink, width=edge)
+
+
+def _letters(pen: ImageDraw, mark: Text, scale: float) -> None:
+    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[mark.anchor]
+    place = ((mark.x + MARGIN) * scale, (mark.y + MARGIN) * scale)
+    # This font is wider than the browser's
+    font = _font("DejaVuSans-Bold.ttf" if mark.bold else "DejaVuSans.ttf", 0.9 * mark.size * scale)
+    pen.text(place, mark.text, fill=PAINTS[mark.paint][0], font=font, anchor=anchor)
+
+
+@cache
+def _font(name: str, size: float) -> FreeTypeFont:
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name), size)

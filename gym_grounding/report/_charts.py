@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gym_grounding.metrics import Value
 from gym_grounding.report._canvas import SHAPES, Box, Dot, Drawing, Line, Mark, Text, below, cut, text_width, tiled
@@ -126,7 +126,9 @@ def over_stages(panels: Sequence[tuple[str, str, Sequence[Series]]], stages: Seq
 def _panel(title: str, unit: str, series: Sequence[Series], stages: Sequence[int], room: float) -> Drawing:
     left, plot, top, high = 34.0, 200.0, 22.0, 132.0
     sheet = Drawing(left + plot + room, top + high + 32)
-    low, end = _domain(unit, [value for line in series for value in line.values.values()])
+    few = len(series) < 3  # with more, intervals would hide the lines
+    shown = [value for line in series for value in line.values.values()]
+    low, end = _domain(unit, shown if few else [replace(value, interval=None) for value in shown])
 
     def place(stage: int, value: float) -> tuple[float, float]:
         share = stages.index(stage) / max(1, len(stages) - 1)
@@ -142,7 +144,7 @@ def _panel(title: str, unit: str, series: Sequence[Series], stages: Sequence[int
         sheet.add(Text(place(stage, low)[0], top + high + 13, str(stage), "middle", "soft", SMALL))
     sheet.add(Text(left + plot / 2, top + high + 27, "stage", "middle", "soft", SMALL))
     for line in series:
-        sheet.extend(_line(line, unit, place, few=len(series) < 3))
+        sheet.extend(_line(line, unit, place, few))
     sheet.extend(_names(series, place, left + plot + 4, top, top + high, room - 6))
     return sheet
 
@@ -150,7 +152,7 @@ def _panel(title: str, unit: str, series: Sequence[Series], stages: Sequence[int
 def _line(line: Series, unit: str, place: Callable[[int, float], tuple[float, float]], few: bool) -> Iterator[Mark]:
     paint, shape = series_paint(line.number), SHAPES[line.number % len(SHAPES)]
     found = [(stage, value, value.mean) for stage, value in sorted(line.values.items()) if value.mean is not None]
-    if few:  # with more, intervals would hide the lines
+    if few:
         for stage, value, _ in found:
             if value.interval:
                 yield Line(tuple(place(stage, bound) for bound in value.interval), paint, 0.7)

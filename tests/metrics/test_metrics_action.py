@@ -218,3 +218,9 @@ def test_correlation_without_spread_or_points_has_a_reason():
     assert "2 (method, task) pairs" in value.reason
     value = correlated([study([0.1, 0.2], [1, 2])], "language_margin_correlation", "goal_switch_accuracy")
     assert "0 (method, task) pairs" in value.reason
+
+
+def test_equal_rates_are_ties_whatever_their_rounding():
+    rates = [0.2, 1 - 0.8, 0.3 - 0.1, 0.9]  # three numbers that differ in their last digits
+    assert len(set(rates)) == 4
+    assert spearman(rates, [1.0, 2.0, 3.0, 4.0]) == spearman([0.2, 0.2, 0.2, 0.9], [1.0, 2.0, 3.0, 4.0])
