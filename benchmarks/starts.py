@@ -5,13 +5,8 @@
 how far [cm], the greatest change of height [mm] and of orientation [degrees], the deepest overlap of a moved object
 with anything [mm], the greatest way that an object moves in 20 more idle steps [mm] beside the same in LIBERO's start,
 goals of the registry that hold though they do not in LIBERO's start, and seconds to find a start. Exit code 1 where
-<<<<<<< HEAD
 something moved by another distance than 3 to 8 cm (give or take 5 mm of settling), does not rest or overlaps, or where
 a goal holds already.
-=======
-something moved by another distance than 3 to 8 cm (give or take 5 mm of settling), does not rest, overlaps, or holds
-already.
->>>>>>> main
 """
 
 from __future__ import annotations
