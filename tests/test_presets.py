@@ -98,13 +98,13 @@ def test_a_scene_without_presets_need_not_know_of_them(monkeypatch):
     """An adapter whose reset takes two arguments serves every variant that presets nothing."""
     plain = adapters.get("toy").open
 
-    def open_(*arguments):
+    def open_(self, *arguments):
         scene = plain(*arguments)
         inner = scene.reset
         scene.reset = lambda task, init_state: inner(task, init_state)
         return scene
 
-    monkeypatch.setattr(adapters.get("toy"), "open", open_)
+    monkeypatch.setattr(type(adapters.get("toy")), "open", open_)
     check_variant("Toy-T2-Original", TOY_REGISTRY)
     with pytest.raises(ContractBroken, match="joints"):
         check_variant("Toy-T2-Reverse1", TOY_REGISTRY)
@@ -226,9 +226,9 @@ def test_stored_observations_are_not_shown_to_texts_that_start_elsewhere(toy):
     """They are of the originals' starts, in which nothing is preset."""
     plan = Plan.make("Toy", registry=TOY_REGISTRY, tasks=[2], conditions=conditions.names(), init_states=[0])
     stored = {"Toy-T2": StoredObservations(("start",), {"hand_pos": np.zeros((1, 3))}, None, plan.settings)}
-    asked = {variant.condition for _, _, variant in _probe._work(stored, plan, toy)}
+    asked = {variant.condition for _, _, variant in _probe._work(stored, plan, toy, plan.stages)}
     assert asked == {"paraphrase", "collision"}
     assert {variant.condition for variant in plan.variants(toy, 5)} == asked | {"original", "reverse"}
     alone = Plan.make("Toy", registry=TOY_REGISTRY, tasks=[2], conditions=["reverse"], init_states=[0])
     with pytest.raises(InvalidOption, match="the plan has no variants of these tasks to compare with"):
-        _probe._work(stored, alone, toy)
+        _probe._work(stored, alone, toy, alone.stages)

@@ -285,13 +285,18 @@ def _cell(found: tuple[float, str] | None, x: float, y: float, width: float, hei
     yield Text(x + width / 2, y + height / 2 + 3.5, words, "middle", ink, SMALL)
 
 
+TINY = 1e-12
+"""What is smaller is drawn as zero."""
+
+
 def _domain(unit: str, values: Sequence[Value]) -> tuple[float, float]:
     """Ends of an axis: 0 and 1 for rates; else round numbers around all means, with zero in the middle or at an end."""
     if unit == "rate":
         return 0.0, 1.0
     means = [value.mean for value in values if value.mean is not None]
     ends = [end for value in values for end in value.interval or () if unit in (*PERCENT, "correlation")]
-    reach = max((abs(one) for one in (*means, *ends)), default=0.0) or 1.0
+    reach = max((abs(one) for one in (*means, *ends)), default=0.0)
+    reach = reach if reach > TINY else 1.0
     scale = 10 ** math.floor(math.log10(reach))
     top = next(step * scale for step in (1, 2, 4, 6, 8, 10) if step * scale >= reach * (1 - 1e-9))
     return (-top, top) if unit in ("difference", "correlation") or min(means, default=0) < 0 else (0.0, top)
