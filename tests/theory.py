@@ -307,7 +307,8 @@ class Theory:
             sides = []
             for said in (original, row):
                 # the seed of a moment is that of the variant's cell, with the moment's number for initial state
-                cells = [Cell(LAST, row.id, at, 0) for at in range(count)]
+                stage = LAST if scope.stage is None else scope.stage
+                cells = [Cell(stage, row.id, at, 0) for at in range(count)]
                 goals = [goal_of(self.facts.book, said, self.follows(said, cell)) for cell in cells]
                 sides.append(np.array([self.facts.answers(row.task, goal)[0][at] for at, goal in enumerate(goals)]))
             yield row, *sides, self.facts.answers(row.task, None)[1]

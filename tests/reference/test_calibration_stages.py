@@ -45,6 +45,8 @@ SHORT = 20
 """Steps of those that reach nothing."""
 SURE = 0.02
 """How far random actions move the hand in so few steps, whatever they are [m]."""
+ELSEWHERE = {one.name for family in ("comparison", "routing") for one in metrics.get(family).quantities}
+"""Need several methods, or notes; ``test_plain_metrics`` calibrates them."""
 UNREACHED = "LiberoGoal-T1-ContrastTarget1"
 """A goal that takes longer than the horizon."""
 
@@ -157,7 +159,9 @@ def test_every_number_is_what_theory_says(study, name):
 def compare(study, found, theory, name):
     """Values, counts and intervals of all measurements of one policy."""
     for quantity, scope, value in found:
-        if quantity.endswith("_correlation") or (name == "random" and (scope.threshold or 0) > SURE):
+        if quantity in ELSEWHERE or quantity.endswith("_correlation"):
+            continue
+        if name == "random" and (scope.threshold or 0) > SURE:
             continue
         assert same(value.mean, theory.value(quantity, scope)), (quantity, scope, value)
         assert bool(value.reason) == (value.mean is None)
@@ -172,7 +176,7 @@ def test_every_quantity_has_a_number(study):
     """Somewhere in these runs; nothing is left to be calibrated elsewhere."""
     known = {one.name for family in metrics.names() for one in metrics.get(family).quantities}
     found = {quantity for numbers in study.found.values() for quantity, _, value in numbers if value.mean is not None}
-    assert known == found
+    assert known - ELSEWHERE == found - ELSEWHERE
 
 
 @pytest.mark.parametrize("name", ["oracle", "deaf", "noisy-0.5"])
@@ -193,7 +197,11 @@ def test_goals_that_are_not_shown_reachable_stand_apart(study, name):
 def compare_rates(found, theory):
     """As ``compare``, without the probes, which count every goal."""
     for quantity, scope, value in found:
-        if not quantity.endswith("_correlation") and quantity not in ("action_divergence", "language_margin"):
+        if not quantity.endswith("_correlation") and quantity not in {
+            "action_divergence",
+            "language_margin",
+            *ELSEWHERE,
+        }:
             assert same(value.mean, theory.value(quantity, scope)), (quantity, scope, value)
 
 
