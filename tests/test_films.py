@@ -1,5 +1,6 @@
 """``gym-grounding films``: chosen episodes of a run, simulated again from their records."""
 
+import dataclasses
 import json
 import os
 
@@ -10,11 +11,13 @@ from toy_runs import a_plan
 from gym_grounding.cli import main
 from gym_grounding.errors import CorruptRun, InvalidOption
 from gym_grounding.evaluate import evaluate
+from gym_grounding.plan import Plan
 from gym_grounding.report import write_report
 from gym_grounding.showing import choose, make
 from gym_grounding.showing._films import outcome_of
 from gym_grounding.store import RunStore
 from gym_grounding.testing.records import episode
+from gym_grounding.types import SceneSettings
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,56 @@ def test_what_came_out_differently_is_said_and_ends_with_1(runs, tmp_path):
     assert "first steps of goals: recorded {'original': 3}, now" in done.output
     rows = json.loads((tmp_path / "films" / "films.json").read_text())
     assert [one["same"] for one in rows].count(False) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"steps": 39}, "steps: recorded 39, now "), ({"void": ("target",)}, "start: recorded ['target'], now []")],
+)
+def test_every_part_of_a_record_is_compared(runs, tmp_path, changes, said):
+    (one,) = choose([runs[0]], conditions=["original"], outcomes=["success"])
+    (line,) = make([dataclasses.replace(one, record=dataclasses.replace(one.record, **changes))], tmp_path, 64)
+    assert said in line
+
+
+def test_an_episode_ends_by_the_stop_rule_of_its_run(tmp_path):
+    evaluate("oracle", a_plan(horizon=40, stop="goal"), tmp_path / "run", workers=0, progress=False)
+    chosen = choose([tmp_path / "run"], conditions=["original"], outcomes=["success"])
+    assert all(one.record.steps < 40 for one in chosen)
+    assert make(chosen, tmp_path / "films", 64) == []
+
+
+def test_films_of_two_runs_of_one_method_lie_side_by_side(runs, tmp_path):
+    displaced = a_plan(horizon=40, conditions=["original"])
+    displaced = dataclasses.replace(displaced, settings=dataclasses.replace(displaced.settings, starts="displaced"))
+    evaluate("deaf", displaced, tmp_path / "displaced", workers=0, progress=False)
+    chosen = choose([runs[0], tmp_path / "displaced"], variants=["Toy-T0-Original"], per=2)
+    assert len(chosen) == 4
+    assert make(chosen, tmp_path / "films", 64) == []
+    rows = json.loads((tmp_path / "films" / "films.json").read_text())
+    assert sorted((row["run"], row["init_state"]) for row in rows) == [
+        (name, state) for name in ("deaf", "displaced") for state in (0, 1)
+    ]
+    assert len({row["file"] for row in rows}) == 4
+
+
+def test_runs_whose_films_would_replace_each_other_are_refused(runs):
+    with pytest.raises(InvalidOption, match=r"deaf and .*deaf are runs of the same policy and plan"):
+        choose([runs[0], runs[0]])
+
+
+@pytest.mark.sim
+@pytest.mark.gl
+def test_a_film_of_libero_is_what_was_recorded(tmp_path):
+    settings = SceneSettings(observation="state", starts="displaced")
+    plan = Plan.make("LiberoGoal", settings=settings, tasks=[8], conditions=["original"], init_states=[1], horizon=60)
+    evaluate("random", plan, tmp_path / "run", workers=0, progress=False)
+    chosen = choose([tmp_path / "run"])
+    assert make(chosen, tmp_path / "films", 96) == []
+    (row,) = json.loads((tmp_path / "films" / "films.json").read_text())
+    assert row["same"]
+    assert "; 60 steps" in row["caption"]
+    assert (tmp_path / "films" / row["file"]).stat().st_size > 2000
 
 
 def _json_of(run, row):

@@ -61,6 +61,7 @@ class Episode:
             is, any goal).
         settings: how the scene is opened and observed.
         stage: of the policy; None for the suite's last.
+        stop: what ends the episode beside the horizon, see ``wrappers.GoalReport``.
     """
 
     variant: str
@@ -70,6 +71,7 @@ class Episode:
     full: bool = False
     settings: SceneSettings = field(default_factory=SceneSettings)
     stage: int | None = None
+    stop: str = "horizon"
 
     def play(self, source: PolicySource, manifest: Manifest) -> Generator[Moment]:
         """Every moment, the start included.
@@ -84,7 +86,7 @@ class Episode:
         last = len(manifest.suite_tasks(manifest.task(row.task).suite)) - 1
         cell = Cell(last if self.stage is None else self.stage, row.id, self.init_state, self.seed)
         settings = dataclasses.asdict(self.settings)
-        env = registration.make(row.id, manifest.path, horizon=self.horizon, stop="horizon", **settings)
+        env = registration.make(row.id, manifest.path, horizon=self.horizon, stop=self.stop, **settings)
         with closing(env):
             policy = source.get(cell.stage, cell.seed, manifest.path)
             check_observation(policy, self.settings.observation, source.description)
@@ -99,9 +101,10 @@ class Episode:
                     actions, state = actions_of(policy, seen, state, (1, *env.action_space.shape))  # type: ignore[misc]
                     if not np.isfinite(actions).all():
                         raise PolicyError(f"it returned {actions[0].tolist()}")
-                observation, *_ = env.step(executed(actions[0], env.action_space))
+                observation, _, terminated, *_ = env.step(executed(actions[0], env.action_space))
                 yield _moment(env, tracker, step, _remark(policy, state))
-                if not self.full and self._seen_enough(env.get_wrapper_attr("scored_by"), tracker, step):
+                enough = not self.full and self._seen_enough(env.get_wrapper_attr("scored_by"), tracker, step)
+                if terminated or enough:
                     return
 
     def _seen_enough(self, awaited: str | None, tracker: GoalTracker, step: int) -> bool:

@@ -50,10 +50,11 @@ class Chosen:
 
     @property
     def file(self) -> str:
-        """Name of the film."""
+        """Name of the film; its last part tells apart runs of one method, such as from other starts."""
         name = "".join(sign if sign.isalnum() else "-" for sign in self.header.name)
-        one = self.record
-        return f"{name}-{one.variant}-stage{one.stage}-state{one.init_state}-seed{one.seed}-{self.outcome}.mp4"
+        one, header = self.record, self.header
+        run = _digest([header.name, header.policy, dict(header.policy_options), dict(header.plan)])[:8]
+        return f"{name}-{one.variant}-stage{one.stage}-state{one.init_state}-seed{one.seed}-{self.outcome}-{run}.mp4"
 
 
 def outcome_of(one: EpisodeRecord) -> str | None:
@@ -87,7 +88,7 @@ def choose(
         seed: of the choice; the same records and seed choose the same episodes.
 
     Raises:
-        InvalidOption: an unknown outcome, or nothing fits.
+        InvalidOption: an unknown outcome, nothing fits, or two runs are of the same policy and plan.
         CorruptRun: a folder without a readable run.
     """
     unknown = sorted(set(outcomes) - set(OUTCOMES))
@@ -111,7 +112,19 @@ def choose(
             found += [Chosen(run, header, listed[place], outcome) for place in places]
     if not found:
         raise InvalidOption("no episode of the last stage fits what is asked (outcomes, conditions, variants)")
+    _check_names(found)
     return tuple(found)
+
+
+def _check_names(chosen: Iterable[Chosen]) -> None:
+    names: dict[str, Path] = {}
+    for one in chosen:
+        if one.file in names:
+            raise InvalidOption(
+                f"{names[one.file]} and {one.run} are runs of the same policy and plan, so their films would have the "
+                "same names; give one of them, or make their films in folders of their own"
+            )
+        names[one.file] = one.run
 
 
 def make(
@@ -151,6 +164,7 @@ def differences(record: EpisodeRecord, last: Moment) -> list[str]:
     """How an episode that was simulated again differs from its record."""
     found = {
         "steps": (record.steps, last.step),
+        "goals true from the start": (sorted(record.void), sorted(last.void)),
         "first steps of goals": (dict(record.first_held), dict(last.first)),
         "goals at the end": (sorted(record.held_at_end), sorted(last.held)),
     }
@@ -158,7 +172,8 @@ def differences(record: EpisodeRecord, last: Moment) -> list[str]:
 
 
 def _filmed(one: Chosen, path: Path, size: int) -> Outcome:
-    manifest = _registry(one)
+    plan = Plan.from_json(one.header.plan)
+    manifest = _registry(one, plan)
     record, settings = one.record, one.header.settings
     known = {field.name: settings[field.name] for field in fields(SceneSettings) if field.name in settings}
     if known.get("observation") == "state":
@@ -167,7 +182,8 @@ def _filmed(one: Chosen, path: Path, size: int) -> Outcome:
         record.variant,
         record.init_state,
         record.seed,
-        horizon=record.steps,
+        horizon=plan.horizon,
+        stop=plan.stop,
         full=True,
         settings=SceneSettings(**known),
         stage=record.stage,
@@ -176,8 +192,7 @@ def _filmed(one: Chosen, path: Path, size: int) -> Outcome:
     return show(manifest, episode, source, path, size=size, force=True)
 
 
-def _registry(one: Chosen) -> Manifest:
-    plan = Plan.from_json(one.header.plan)
+def _registry(one: Chosen, plan: Plan) -> Manifest:
     manifest = manifests.load(plan.registry)
     if manifest.sha256 != one.header.registry_sha256:
         raise PlanMismatch(
@@ -191,6 +206,7 @@ def _row(one: Chosen, outcome: Outcome) -> dict[str, Any]:
     record, differs = one.record, differences(one.record, outcome.last)
     return {
         "method": one.header.name,
+        "run": one.run.resolve().name,
         "variant": record.variant,
         "condition": record.condition,
         "instruction": record.instruction,
@@ -208,8 +224,11 @@ def _row(one: Chosen, outcome: Outcome) -> dict[str, Any]:
 
 def _hash(record: EpisodeRecord) -> str:
     """Of everything but the time that it took."""
-    data = {key: value for key, value in json.loads(to_json(record)).items() if key != "seconds"}
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+    return _digest({key: value for key, value in json.loads(to_json(record)).items() if key != "seconds"})[:16]
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def _listed(path: Path) -> Iterator[Mapping[str, Any]]:
